@@ -1,0 +1,63 @@
+# Two commands do everything from a fresh clone:
+#   make demo   sets up, trains, and shows a certificate and held-out quality
+#   make test   sets up and runs lint, types, layers, C++ tests (ASan + UBSan) and Python tests
+# They need Python 3.11 or newer, a C++17 compiler, make and the package index.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+NATIVE_SOURCES := $(wildcard native/*.cpp native/include/marginrank/*.hpp) CMakeLists.txt pyproject.toml
+NATIVE_BUILD ?= build/native-tests
+
+export PATH := $(abspath $(BIN)):$(PATH)
+
+.PHONY: demo test setup lint types layers native-test python-test stub stub-check bench clean
+
+demo: setup
+	$(BIN)/python examples/demo.py
+
+test: lint types layers stub-check native-test python-test
+
+setup: $(VENV)/.installed
+
+$(VENV)/.tools: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("marginrank needs Python 3.11 or newer; set PYTHON=python3.12, say") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.7" "cmake>=3.25" "ninja>=1.11"
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.tools $(NATIVE_SOURCES)
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[dev]"
+	touch $@
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+layers: setup
+	$(BIN)/lint-imports
+
+stub: setup
+	$(BIN)/python -m nanobind.stubgen -q -m marginrank._native -o src/marginrank/_native.pyi
+
+stub-check: setup
+	$(BIN)/python -m nanobind.stubgen -q -m marginrank._native -o build/_native.pyi
+	diff -u src/marginrank/_native.pyi build/_native.pyi || { echo "The stub is stale: run 'make stub'."; exit 1; }
+
+native-test: setup
+	$(BIN)/cmake -G Ninja -S . -B $(NATIVE_BUILD) -DMARGINRANK_NATIVE_TESTS=ON -DSANITIZE=address,undefined > /dev/null
+	$(BIN)/cmake --build $(NATIVE_BUILD)
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(BIN)/ctest --test-dir $(NATIVE_BUILD) --output-on-failure
+
+python-test: setup
+	$(BIN)/python -m pytest
+
+bench: setup
+	$(BIN)/python benchmarks/linear.py
+
+clean:
+	rm -rf build $(VENV)

@@ -1,0 +1,21 @@
+"""Errors and warnings of the library.
+
+Everything a user can cause is a ``ValueError`` or ``TypeError`` underneath, so code that already
+catches those keeps working.
+"""
+
+
+class MarginRankError(ValueError):
+    """Base of the library's own errors: the input or the configuration cannot be used as it is."""
+
+
+class NothingToRankError(MarginRankError):
+    """The data hold no comparable pair, so there is nothing to learn from."""
+
+
+class IncompatibleSolverError(MarginRankError):
+    """The chosen solver needs something that the chosen loss does not offer."""
+
+
+class ConvergenceWarning(UserWarning):
+    """Training stopped before the certified gap reached ``tol``."""
