@@ -6,7 +6,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-NATIVE_SOURCES := $(wildcard native/*.cpp native/include/marginrank/*.hpp) CMakeLists.txt pyproject.toml
+NATIVE_SOURCES := $(wildcard native/bindings/* native/include/marginrank/*.hpp) CMakeLists.txt pyproject.toml
 NATIVE_BUILD ?= build/native-tests
 
 export PATH := $(abspath $(BIN)):$(PATH)

@@ -1,7 +1,6 @@
-"""Errors and warnings of the library.
+"""Errors of the library.
 
-Everything a user can cause is a ``ValueError`` or ``TypeError`` underneath, so code that already
-catches those keeps working.
+Each is a ``ValueError`` underneath, so code that already catches those keeps working.
 """
 
 
@@ -15,7 +14,3 @@ class NothingToRankError(MarginRankError):
 
 class IncompatibleSolverError(MarginRankError):
     """The chosen solver needs something that the chosen loss does not offer."""
-
-
-class ConvergenceWarning(UserWarning):
-    """Training stopped before the certified gap reached ``tol``."""

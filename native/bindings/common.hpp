@@ -1,0 +1,67 @@
+// What all bindings share. This folder is the only place that knows Python.
+//
+// Arrays are taken as they are (noconvert): a wrong dtype is an error, never a silent copy. The GIL is
+// released around kernels; the calling thread looks for Ctrl-C.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "marginrank/parallel.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+// A namespace without a name: each file has its own copy, and the two modules share nothing.
+namespace {
+
+using marginrank::Crew;
+
+template <class T>
+using In = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using In2 = nb::ndarray<const T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Out2 = nb::ndarray<double, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+inline bool user_wants_to_stop() {
+    const nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+}
+
+// Runs a kernel without the GIL; a Ctrl-C that the crew noticed becomes the Python exception.
+template <class Kernel>
+auto without_gil(int n_threads, Kernel&& kernel) {
+    const Crew crew(n_threads, user_wants_to_stop);
+    try {
+        const nb::gil_scoped_release release;
+        return kernel(crew);
+    } catch (const marginrank::Cancelled&) {
+        throw nb::python_error();
+    }
+}
+
+inline void require(bool holds, const char* what) {
+    if (!holds) throw nb::value_error(what);
+}
+
+template <class T>
+[[maybe_unused]] nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(const std::vector<T>& values) {
+    auto* copy = new std::vector<T>(values);
+    nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(copy->data(), {copy->size()}, owner);
+}
+
+}  // namespace
+
+// Each file of this folder adds its part to the module.
+void bind_checks(nb::module_& m);
+void bind_losses(nb::module_& m);
+void bind_matrices(nb::module_& m);
+void bind_simplex_qp(nb::module_& m);

@@ -1,0 +1,167 @@
+// Products with the user's matrix, dense or CSR.
+#include <cstdint>
+#include <string>
+
+#include "common.hpp"
+#include "marginrank/matrix.hpp"
+#include "marginrank/passes.hpp"
+#include "marginrank/query_loss.hpp"
+
+namespace {
+
+using Rows = std::optional<In<std::int64_t>>;
+
+// A matrix of the user's and the rows of it that take part, in the order of the loss. Everything that
+// a kernel relies on is checked here, once.
+template <class View>
+struct Matrix {
+    View view;
+    Rows rows;
+    std::int64_t n = 0;
+
+    marginrank::RowList list() const { return {rows ? rows->data() : nullptr}; }
+
+    void take_rows(const Rows& given) {
+        rows = given;
+        n = given ? static_cast<std::int64_t>(given->size()) : view.n_rows;
+        for (std::int64_t k = 0; given && k < n; ++k)
+            require(given->data()[k] >= 0 && given->data()[k] < view.n_rows, "rows must lie within X");
+    }
+};
+
+template <class Real>
+struct Dense : Matrix<marginrank::DenseMatrix<Real>> {
+    In2<Real> array;
+
+    Dense(In2<Real> X, Rows rows) : array(X) {
+        const auto n_cols = static_cast<std::int64_t>(X.shape(1));
+        this->view = {X.data(), static_cast<std::int64_t>(X.shape(0)), n_cols, n_cols};
+        this->take_rows(rows);
+    }
+};
+
+template <class Real, class Index>
+struct Csr : Matrix<marginrank::CsrMatrix<Real, Index>> {
+    In<Real> data;
+    In<Index> indices, indptr;
+
+    // The structure is not looked at again: check it with first_bad_row.
+    Csr(In<Real> values, In<Index> columns, In<Index> ptr, std::int64_t n_cols, Rows rows)
+        : data(values), indices(columns), indptr(ptr) {
+        require(ptr.size() >= 1 && values.size() == columns.size(), "CSR arrays must fit together");
+        const auto n_rows = static_cast<std::int64_t>(ptr.size()) - 1;
+        const auto stored = static_cast<std::int64_t>(ptr.data()[n_rows]);
+        require(n_cols >= 0 && stored >= 0 && stored <= static_cast<std::int64_t>(columns.size()),
+                "CSR arrays must fit together");
+        this->view = {values.data(), columns.data(), ptr.data(), n_rows, n_cols};
+        this->take_rows(rows);
+    }
+};
+
+template <class X>
+void scores(const X& matrix, In<double> w, Out<double> out, int n_threads) {
+    require(static_cast<std::int64_t>(w.size()) == matrix.view.n_cols, "w must have one entry per column of X");
+    require(static_cast<std::int64_t>(out.size()) == matrix.n, "out must have one entry per row");
+    without_gil(n_threads, [&](const Crew& crew) {
+        marginrank::multiply(crew, matrix.view, matrix.list(), matrix.n, w.data(), out.data());
+    });
+}
+
+template <class X>
+void check_adjoint(const X& matrix, const Out2& partial, const Out<double>& out) {
+    const auto n_cols = static_cast<std::size_t>(matrix.view.n_cols);
+    require(partial.shape(0) >= 1 && partial.shape(1) == n_cols && out.size() == n_cols,
+            "partial and out must have one entry per column of X");
+}
+
+template <class X>
+void adjoint(const X& matrix, In<double> g, Out2 partial, Out<double> out, int n_threads) {
+    require(static_cast<std::int64_t>(g.size()) == matrix.n, "g must have one entry per row");
+    check_adjoint(matrix, partial, out);
+    without_gil(n_threads, [&](const Crew& crew) {
+        marginrank::multiply_transposed(crew, matrix.view, matrix.list(), matrix.n, g.data(),
+                                        static_cast<std::int64_t>(partial.shape(0)), partial.data(), out.data());
+    });
+}
+
+template <class X>
+void check_fused(const X& matrix, const marginrank::QueryLoss& loss, std::size_t w, std::size_t p, std::size_t g) {
+    require(matrix.n == loss.n_rows(), "X and the loss must have the same rows");
+    require(p == static_cast<std::size_t>(matrix.n) && g == p, "score vectors must have one entry per row");
+    require(w == static_cast<std::size_t>(matrix.view.n_cols), "w must have one entry per column of X");
+}
+
+template <class X>
+double fused(const X& matrix, const marginrank::QueryLoss& loss, In<double> w, Out<double> p, Out<double> g,
+             Out2 partial, Out<double> out, int n_threads) {
+    check_adjoint(matrix, partial, out);
+    check_fused(matrix, loss, w.size(), p.size(), g.size());
+    return without_gil(n_threads, [&](const Crew& crew) {
+        return marginrank::fused_pass(crew, matrix.view, matrix.list(), loss, w.data(), p.data(), g.data(),
+                                      static_cast<std::int64_t>(partial.shape(0)), partial.data(), out.data(),
+                                      [&](std::int64_t q, marginrank::QueryScratch& scratch) {
+                                          return loss.evaluate(q, p.data(), g.data(), scratch);
+                                      });
+    });
+}
+
+template <class X>
+void fused_hvp(const X& matrix, const marginrank::QueryLoss& loss, In<double> v, In<double> p, Out<double> u,
+               Out<double> h, Out2 partial, Out<double> out, int n_threads) {
+    check_adjoint(matrix, partial, out);
+    check_fused(matrix, loss, v.size(), u.size(), h.size());
+    require(p.size() == u.size(), "score vectors must have one entry per row");
+    without_gil(n_threads, [&](const Crew& crew) {
+        marginrank::fused_pass(crew, matrix.view, matrix.list(), loss, v.data(), u.data(), h.data(),
+                               static_cast<std::int64_t>(partial.shape(0)), partial.data(), out.data(),
+                               [&](std::int64_t q, marginrank::QueryScratch& scratch) {
+                                   loss.hessian(q, p.data(), u.data(), h.data(), scratch);
+                                   return 0.0;
+                               });
+    });
+}
+
+template <class X>
+void bind_products(nb::class_<X>& cls) {
+    cls.def_prop_ro("n_rows", [](const X& x) { return x.n; })
+        .def_prop_ro("n_cols", [](const X& x) { return x.view.n_cols; })
+        .def_prop_ro("row_bytes", [](const X& x) { return x.view.row_bytes(); })
+        .def_prop_ro("adjoint_blocks",
+                     [](const X& x) {
+                         const std::int64_t per_row = x.view.n_rows > 0 ? x.view.stored() / x.view.n_rows : 0;
+                         return marginrank::adjoint_blocks(per_row * x.n, x.view.n_cols);
+                     })
+        .def("scores", &scores<X>, "w"_a.noconvert(), "out"_a.noconvert(), "n_threads"_a)
+        .def("adjoint", &adjoint<X>, "g"_a.noconvert(), "partial"_a.noconvert(), "out"_a.noconvert(), "n_threads"_a)
+        .def("fused", &fused<X>, "loss"_a, "w"_a.noconvert(), "scores"_a.noconvert(), "gradient"_a.noconvert(),
+             "partial"_a.noconvert(), "out"_a.noconvert(), "n_threads"_a)
+        .def("fused_hvp", &fused_hvp<X>, "loss"_a, "v"_a.noconvert(), "scores"_a.noconvert(),
+             "direction"_a.noconvert(), "product"_a.noconvert(), "partial"_a.noconvert(), "out"_a.noconvert(),
+             "n_threads"_a);
+}
+
+template <class Real>
+void bind_dense(nb::module_& m, const char* name) {
+    nb::class_<Dense<Real>> cls(m, name, "Rows of a dense matrix.");
+    cls.def(nb::init<In2<Real>, Rows>(), "X"_a.noconvert(), "rows"_a.noconvert().none());
+    bind_products(cls);
+}
+
+template <class Real, class Index>
+void bind_csr(nb::module_& m, const char* name) {
+    nb::class_<Csr<Real, Index>> cls(m, name, "Rows of a CSR matrix.");
+    cls.def(nb::init<In<Real>, In<Index>, In<Index>, std::int64_t, Rows>(), "data"_a.noconvert(),
+            "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_cols"_a, "rows"_a.noconvert().none());
+    bind_products(cls);
+}
+
+}  // namespace
+
+void bind_matrices(nb::module_& m) {
+    bind_dense<float>(m, "DenseF32");
+    bind_dense<double>(m, "DenseF64");
+    bind_csr<float, std::int32_t>(m, "CsrF32I32");
+    bind_csr<float, std::int64_t>(m, "CsrF32I64");
+    bind_csr<double, std::int32_t>(m, "CsrF64I32");
+    bind_csr<double, std::int64_t>(m, "CsrF64I64");
+}

@@ -1,0 +1,24 @@
+// The extension module, compiled once for any processor and once for wide registers.
+#include "common.hpp"
+
+namespace {
+
+// True where the processor runs the module that was compiled for wide registers.
+bool has_wide_registers() {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+
+}  // namespace
+
+NB_MODULE(MARGINRANK_MODULE, m) {
+    m.doc() = "Compiled kernels of marginrank; import them through marginrank._kernels.";
+    m.def("has_wide_registers", &has_wide_registers);
+    bind_checks(m);
+    bind_losses(m);
+    bind_matrices(m);
+    bind_simplex_qp(m);
+}

@@ -1,0 +1,167 @@
+// Views of the user's matrix: dense rows or CSR, never a copy.
+//
+// Both answer the same two questions for positions [begin, end) of a list of rows: scores X w, and the
+// adjoint X' g added to an accumulator. Accumulation is in float64 whatever the data are.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "marginrank/parallel.hpp"
+#include "marginrank/simd.hpp"
+
+namespace marginrank {
+
+// The k-th row of the loss is row rows[k] of the matrix, or k itself where rows is null.
+struct RowList {
+    const std::int64_t* rows;
+    std::int64_t operator[](std::int64_t k) const { return rows == nullptr ? k : rows[k]; }
+};
+
+namespace kernels {
+
+// Four rows at once share the loads of w.
+template <class Real>
+inline void dense_dot4(const Real* const* x, const double* w, std::int64_t n, double* out) {
+    Real4 a[4] = {}, b[4] = {};
+    std::int64_t j = 0;
+    for (; j + 8 <= n; j += 8) {
+        const Real4 w0 = load4(w + j), w1 = load4(w + j + 4);
+        for (int r = 0; r < 4; ++r) {
+            a[r] += load4(x[r] + j) * w0;
+            b[r] += load4(x[r] + j + 4) * w1;
+        }
+    }
+    for (int r = 0; r < 4; ++r) {
+        double tail = 0.0;
+        for (std::int64_t k = j; k < n; ++k) tail += static_cast<double>(x[r][k]) * w[k];
+        out[r] = sum4(a[r] + b[r]) + tail;
+    }
+}
+
+template <class Real>
+inline void dense_axpy4(const Real* const* x, const double* g, std::int64_t n, double* sum) {
+    const Real4 g0 = all4(g[0]), g1 = all4(g[1]), g2 = all4(g[2]), g3 = all4(g[3]);
+    std::int64_t j = 0;
+    for (; j + 4 <= n; j += 4)
+        store4(sum + j, load4(sum + j) + ((g0 * load4(x[0] + j) + g1 * load4(x[1] + j)) +
+                                          (g2 * load4(x[2] + j) + g3 * load4(x[3] + j))));
+    for (; j < n; ++j)
+        sum[j] += (g[0] * static_cast<double>(x[0][j]) + g[1] * static_cast<double>(x[1][j])) +
+                  (g[2] * static_cast<double>(x[2][j]) + g[3] * static_cast<double>(x[3][j]));
+}
+
+}  // namespace kernels
+
+template <class Real>
+struct DenseMatrix {
+    const Real* data;
+    std::int64_t n_rows, n_cols, stride;
+
+    std::int64_t row_bytes() const { return n_cols * static_cast<std::int64_t>(sizeof(Real)); }
+    std::int64_t stored() const { return n_rows * n_cols; }
+    const Real* row(std::int64_t r) const { return data + r * stride; }
+
+    void scores(RowList rows, std::int64_t begin, std::int64_t end, const double* w, double* out) const {
+        for (std::int64_t k = begin; k < end; k += 4) {
+            const Real* x[4];
+            double four[4];
+            const std::int64_t width = end - k < 4 ? end - k : 4;
+            for (int r = 0; r < 4; ++r) x[r] = row(rows[k + (r < width ? r : 0)]);
+            kernels::dense_dot4(x, w, n_cols, four);
+            for (int r = 0; r < width; ++r) out[k + r] = four[r];
+        }
+    }
+
+    void add_adjoint(RowList rows, std::int64_t begin, std::int64_t end, const double* g, double* sum) const {
+        for (std::int64_t k = begin; k < end; k += 4) {
+            const Real* x[4];
+            double four[4];
+            const std::int64_t width = end - k < 4 ? end - k : 4;
+            for (int r = 0; r < 4; ++r) {
+                x[r] = row(rows[k + (r < width ? r : 0)]);
+                four[r] = r < width ? g[k + r] : 0.0;
+            }
+            if (four[0] != 0.0 || four[1] != 0.0 || four[2] != 0.0 || four[3] != 0.0)
+                kernels::dense_axpy4(x, four, n_cols, sum);
+        }
+    }
+};
+
+template <class Real, class Index>
+struct CsrMatrix {
+    const Real* data;
+    const Index* indices;
+    const Index* indptr;
+    std::int64_t n_rows, n_cols;
+
+    std::int64_t stored() const { return static_cast<std::int64_t>(indptr[n_rows]); }
+    std::int64_t row_bytes() const {
+        const std::int64_t rows = n_rows > 0 ? n_rows : 1;
+        return stored() / rows * static_cast<std::int64_t>(sizeof(Real) + sizeof(Index));
+    }
+
+    void scores(RowList rows, std::int64_t begin, std::int64_t end, const double* w, double* out) const {
+        for (std::int64_t k = begin; k < end; ++k) {
+            const std::int64_t r = rows[k];
+            const auto stop = static_cast<std::int64_t>(indptr[r + 1]);
+            auto s = static_cast<std::int64_t>(indptr[r]);
+            double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+            for (; s + 4 <= stop; s += 4) {
+                a += static_cast<double>(data[s]) * w[indices[s]];
+                b += static_cast<double>(data[s + 1]) * w[indices[s + 1]];
+                c += static_cast<double>(data[s + 2]) * w[indices[s + 2]];
+                d += static_cast<double>(data[s + 3]) * w[indices[s + 3]];
+            }
+            for (; s < stop; ++s) a += static_cast<double>(data[s]) * w[indices[s]];
+            out[k] = (a + b) + (c + d);
+        }
+    }
+
+    void add_adjoint(RowList rows, std::int64_t begin, std::int64_t end, const double* g, double* sum) const {
+        for (std::int64_t k = begin; k < end; ++k) {
+            const double gk = g[k];
+            if (gk == 0.0) continue;
+            const std::int64_t r = rows[k];
+            const auto stop = static_cast<std::int64_t>(indptr[r + 1]);
+            for (auto s = static_cast<std::int64_t>(indptr[r]); s < stop; ++s)
+                sum[indices[s]] += gk * static_cast<double>(data[s]);
+        }
+    }
+};
+
+// First row whose pointers are out of order or that has a column outside the matrix, or -1. The kernels
+// rely on it: they index without looking.
+template <class Real, class Index>
+std::int64_t first_bad_row(const Crew& crew, const CsrMatrix<Real, Index>& X, std::int64_t stored) {
+    std::atomic<std::int64_t> first{X.n_rows};
+    auto found = [&](std::int64_t row) {
+        std::int64_t seen = first.load();
+        while (row < seen && !first.compare_exchange_weak(seen, row)) {
+        }
+    };
+    if (X.indptr[0] != 0) return 0;
+    for (std::int64_t r = 0; r < X.n_rows; ++r)
+        if (X.indptr[r + 1] < X.indptr[r] || static_cast<std::int64_t>(X.indptr[r + 1]) > stored) return r;
+    constexpr std::int64_t kRows = 4096;
+    crew.run((X.n_rows + kRows - 1) / kRows, [&](std::int64_t b, int) {
+        const std::int64_t begin = b * kRows, end = begin + kRows < X.n_rows ? begin + kRows : X.n_rows;
+        auto outside = [&](std::int64_t from, std::int64_t to) {
+            Index low = 0, high = 0;
+            for (std::int64_t s = from; s < to; ++s) {
+                low = X.indices[s] < low ? X.indices[s] : low;
+                high = X.indices[s] > high ? X.indices[s] : high;
+            }
+            return low < 0 || (to > from && static_cast<std::int64_t>(high) >= X.n_cols);
+        };
+        if (!outside(static_cast<std::int64_t>(X.indptr[begin]), static_cast<std::int64_t>(X.indptr[end]))) return;
+        for (std::int64_t r = begin; r < end; ++r)
+            if (outside(static_cast<std::int64_t>(X.indptr[r]), static_cast<std::int64_t>(X.indptr[r + 1]))) {
+                found(r);
+                return;
+            }
+    });
+    return first.load() == X.n_rows ? -1 : first.load();
+}
+
+}  // namespace marginrank

@@ -1,0 +1,346 @@
+// Pairwise hinge and squared hinge over queries: value, gradient and Hessian product in score space.
+//
+// With i the lower and j the higher row of a pair, z centred scores and sums over active pairs:
+//   hinge           N R = sum_i w_i ((C_i - D_i) z_i + C_i)              N g_i = w_i (C_i - D_i)
+//   squared hinge   N R = sum_i w_i (C_i (1 + z_i) - SC_i) + z_i h_i     N g = 2 h
+//                   h_i = w_i (C_i (1 + z_i) - SC_i - D_i (1 - z_i) - SD_i)
+// C, D are the weights of the active partners above and below, SC, SD the weighted sums of their scores.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "marginrank/pair_brute.hpp"
+#include "marginrank/pair_labels.hpp"
+#include "marginrank/pair_sweep.hpp"
+#include "marginrank/parallel.hpp"
+#include "marginrank/query_loss.hpp"
+
+namespace marginrank {
+
+// From this many rows on, one query uses all threads.
+constexpr std::int64_t kLargeQuery = 32768;
+
+struct PairScratch : QueryScratch {
+    std::vector<double> s, w, u, up, down;  // small queries, in the order of the labels
+    SortedQuery sorted;
+    CountScratch counts;
+    SumScratch sums;
+    std::vector<std::int32_t> count_up, count_down;
+    std::vector<double> value, weight_up, weight_down, sum_up, sum_down, block_sums;
+
+    // Three entries more: the kernels look at four rows at a time.
+    PairScratch()
+        : s(kBruteRows + 3), w(kBruteRows + 3), u(kBruteRows + 3), up(kBruteRows + 3), down(kBruteRows + 3) {}
+};
+
+class PairLoss : public QueryLoss {
+public:
+    // scale[q] multiplies the sum over the pairs of query q. labels and scale must outlive this.
+    PairLoss(const PairLabels& labels, const double* scale, bool squared)
+        : QueryLoss(labels.query_ptr(), labels.n_queries()), labels_(labels), scale_(scale), squared_(squared) {}
+
+    bool squared() const { return squared_; }
+
+    std::unique_ptr<QueryScratch> make_scratch() const override { return std::make_unique<PairScratch>(); }
+
+    double evaluate(std::int64_t q, const double* scores, double* gradient, QueryScratch& scratch) const override {
+        return evaluate_query(Crew(1), q, scores, gradient, static_cast<PairScratch&>(scratch));
+    }
+
+    void hessian(std::int64_t q, const double* scores, const double* direction, double* product,
+                 QueryScratch& scratch) const override {
+        hessian_query(Crew(1), q, scores, direction, product, static_cast<PairScratch&>(scratch));
+    }
+
+    // All queries: the large ones one after the other with all threads, the others side by side.
+    double evaluate_all(const Crew& crew, const double* scores, double* gradient) const {
+        return visit_all(crew, [&](const Crew& inner, std::int64_t q, PairScratch& scratch) {
+            return evaluate_query(inner, q, scores, gradient, scratch);
+        });
+    }
+
+    void hessian_all(const Crew& crew, const double* scores, const double* direction, double* product) const {
+        visit_all(crew, [&](const Crew& inner, std::int64_t q, PairScratch& scratch) {
+            hessian_query(inner, q, scores, direction, product, scratch);
+            return 0.0;
+        });
+    }
+
+    // Weight (unweighted: number) of the active partners of each row, above and below it by label.
+    void active_partners(const Crew& crew, const double* scores, double* above, double* below) const {
+        visit_all(crew, [&](const Crew& inner, std::int64_t q, PairScratch& scratch) {
+            active_query(inner, q, scores, above, below, scratch);
+            return 0.0;
+        });
+    }
+
+private:
+    template <class Visit>
+    double visit_all(const Crew& crew, Visit&& visit) const {
+        if (n_queries() == 0) return 0.0;
+        const std::lock_guard<std::mutex> guard(lock_);
+        if (scratch_.size() < static_cast<std::size_t>(crew.threads()))
+            scratch_.resize(static_cast<std::size_t>(crew.threads()));
+        double large = 0.0;
+        for (std::int64_t q = 0; q < n_queries(); ++q)
+            if (labels_.rows(q) >= kLargeQuery) large += visit(crew, q, scratch_[0]);
+        const std::int64_t n_blocks = std::clamp<std::int64_t>(n_rows() / 4096, 1, std::min<std::int64_t>(n_queries(), 256));
+        std::vector<double> values(static_cast<std::size_t>(n_blocks), 0.0);
+        const Crew alone(1);
+        crew.run(n_blocks, [&](std::int64_t b, int worker) {
+            double value = 0.0;
+            const std::int64_t last = block_bound(n_queries(), n_blocks, b + 1);
+            for (std::int64_t q = block_bound(n_queries(), n_blocks, b); q < last; ++q)
+                if (labels_.rows(q) < kLargeQuery) value += visit(alone, q, scratch_[static_cast<std::size_t>(worker)]);
+            values[static_cast<std::size_t>(b)] = value;
+        });
+        return large + tree_sum(values.data(), n_blocks);
+    }
+
+    double evaluate_query(const Crew& crew, std::int64_t q, const double* scores, double* gradient,
+                          PairScratch& scratch) const {
+        const std::int64_t first = query_ptr()[q], n = labels_.rows(q);
+        if (labels_.n_levels(q) < 2 || scale_[q] == 0.0) {
+            std::fill(gradient + first, gradient + first + n, 0.0);
+            return 0.0;
+        }
+        if (labels_.brute(q)) return evaluate_small(q, scores + first, gradient + first, scratch);
+        return evaluate_sorted(crew, q, scores + first, gradient + first, scratch);
+    }
+
+    void hessian_query(const Crew& crew, std::int64_t q, const double* scores, const double* direction,
+                       double* product, PairScratch& scratch) const {
+        const std::int64_t first = query_ptr()[q], n = labels_.rows(q);
+        if (labels_.n_levels(q) < 2 || scale_[q] == 0.0)
+            std::fill(product + first, product + first + n, 0.0);
+        else if (labels_.brute(q))
+            hessian_small(q, scores + first, direction + first, product + first, scratch);
+        else
+            hessian_sorted(crew, q, scores + first, direction + first, product + first, scratch);
+    }
+
+    const double* weights_of(std::int64_t q) const {
+        return labels_.weight() == nullptr ? nullptr : labels_.weight() + query_ptr()[q];
+    }
+
+    // Copies a small query into the order of its labels and clears the sums.
+    void gather_small(std::int64_t q, const double* scores, const double* direction, PairScratch& scratch) const {
+        const std::int32_t* order = labels_.order(q);
+        const double* weight = weights_of(q);
+        const std::int64_t n = labels_.rows(q);
+        for (std::int64_t k = 0; k < n; ++k) {
+            const auto at = static_cast<std::size_t>(k);
+            scratch.s[at] = scores[order[k]];
+            if (weight != nullptr) scratch.w[at] = weight[order[k]];
+            if (direction != nullptr) scratch.u[at] = direction[order[k]];
+            scratch.up[at] = scratch.down[at] = 0.0;
+        }
+    }
+
+    void count_small(std::int64_t q, PairScratch& scratch) const {
+        const std::int32_t* level = labels_.levels(q);
+        const std::int32_t n_levels = labels_.n_levels(q);
+        const double *s = scratch.s.data(), *w = scratch.w.data();
+        double *up = scratch.up.data(), *down = scratch.down.data();
+        if (labels_.weight() != nullptr)
+            kernels::brute_levels<kernels::HingeTerm, true, false>(s, w, nullptr, level, n_levels, up, down);
+        else
+            kernels::brute_levels<kernels::HingeTerm, false, false>(s, w, nullptr, level, n_levels, up, down);
+    }
+
+    void active_query(const Crew& crew, std::int64_t q, const double* scores, double* above, double* below,
+                      PairScratch& scratch) const {
+        const std::int64_t first = query_ptr()[q], n = labels_.rows(q);
+        const bool small = labels_.brute(q);
+        if (small) {
+            gather_small(q, scores + first, nullptr, scratch);
+            count_small(q, scratch);
+        } else {
+            scratch.sorted.assign(crew, scores + first, labels_.keys(q), n);
+            partner_weights(crew, q, scratch);
+        }
+        const std::int32_t* at = small ? labels_.order(q) : scratch.sorted.row.data();
+        const std::vector<double>& up = small ? scratch.up : scratch.weight_up;
+        const std::vector<double>& down = small ? scratch.down : scratch.weight_down;
+        for (std::int64_t k = 0; k < n; ++k) {
+            above[first + at[k]] = up[static_cast<std::size_t>(k)];
+            below[first + at[k]] = down[static_cast<std::size_t>(k)];
+        }
+    }
+
+    double evaluate_small(std::int64_t q, const double* scores, double* gradient, PairScratch& scratch) const {
+        gather_small(q, scores, nullptr, scratch);
+        const bool weighted = labels_.weight() != nullptr;
+        const std::int32_t* level = labels_.levels(q);
+        const std::int32_t n_levels = labels_.n_levels(q);
+        const double *s = scratch.s.data(), *w = scratch.w.data();
+        double *up = scratch.up.data(), *down = scratch.down.data();
+        const std::int64_t n = labels_.rows(q);
+        const std::int32_t* order = labels_.order(q);
+        double value;
+        if (squared_) {
+            using Term = kernels::SquaredHingeTerm;
+            value = weighted ? kernels::brute_levels<Term, true, true>(s, w, nullptr, level, n_levels, up, down)
+                             : kernels::brute_levels<Term, false, true>(s, w, nullptr, level, n_levels, up, down);
+        } else {
+            count_small(q, scratch);
+            // Any row that takes part will do: idle ones may be outliers, which would cost digits.
+            std::int64_t active = 0;
+            while (active + 1 < n && up[active] == down[active]) ++active;
+            const double centre = s[active];
+            value = 0.0;
+            for (std::int64_t k = 0; k < n; ++k)
+                value += (weighted ? w[k] : 1.0) * ((up[k] - down[k]) * (s[k] - centre) + up[k]);
+        }
+        const double factor = squared_ ? 2.0 * scale_[q] : scale_[q];
+        for (std::int64_t k = 0; k < n; ++k)
+            gradient[order[k]] = factor * (weighted ? w[k] : 1.0) * (up[k] - down[k]);
+        return scale_[q] * std::max(value, 0.0);
+    }
+
+    void hessian_small(std::int64_t q, const double* scores, const double* direction, double* product,
+                       PairScratch& scratch) const {
+        gather_small(q, scores, direction, scratch);
+        const std::int32_t* level = labels_.levels(q);
+        const std::int32_t n_levels = labels_.n_levels(q);
+        const double *s = scratch.s.data(), *w = scratch.w.data(), *u = scratch.u.data();
+        double *up = scratch.up.data(), *down = scratch.down.data();
+        const bool weighted = labels_.weight() != nullptr;
+        if (weighted)
+            kernels::brute_levels<kernels::HessianTerm, true, false>(s, w, u, level, n_levels, up, down);
+        else
+            kernels::brute_levels<kernels::HessianTerm, false, false>(s, w, u, level, n_levels, up, down);
+        const std::int32_t* order = labels_.order(q);
+        for (std::int64_t k = 0; k < labels_.rows(q); ++k)
+            product[order[k]] = 2.0 * scale_[q] * (weighted ? w[k] : 1.0) * (up[k] - down[k]);
+    }
+
+    // Weights of the active partners, in the order of the scores, as numbers: counts where unweighted.
+    void partner_weights(const Crew& crew, std::int64_t q, PairScratch& scratch) const {
+        const std::int64_t n = labels_.rows(q);
+        grow(scratch.weight_up, n);
+        grow(scratch.weight_down, n);
+        if (labels_.weight() != nullptr) {
+            fill_value(crew, q, nullptr, 0.0, scratch);
+            pair_sums(crew, scratch.sorted, scratch.value.data(), labels_.n_keys(q), scratch.sums,
+                      scratch.weight_up.data(), scratch.weight_down.data());
+            return;
+        }
+        grow(scratch.count_up, n);
+        grow(scratch.count_down, n);
+        pair_counts(crew, scratch.sorted, labels_.n_keys(q), labels_.few_levels(q), scratch.counts,
+                    scratch.count_up.data(), scratch.count_down.data());
+        for_blocks(crew, n, [&](std::int64_t k) {
+            const auto at = static_cast<std::size_t>(k);
+            scratch.weight_up[at] = scratch.count_up[at];
+            scratch.weight_down[at] = scratch.count_down[at];
+        });
+    }
+
+    // scratch.value = weight * (x - centre) in the order of the scores; x null means 1.
+    void fill_value(const Crew& crew, std::int64_t q, const double* x, double centre, PairScratch& scratch) const {
+        const double* weight = weights_of(q);
+        grow(scratch.value, labels_.rows(q));
+        for_blocks(crew, labels_.rows(q), [&](std::int64_t k) {
+            const std::int32_t r = scratch.sorted.row[static_cast<std::size_t>(k)];
+            const double v = x == nullptr ? 1.0 : x[r] - centre;
+            scratch.value[static_cast<std::size_t>(k)] = weight == nullptr ? v : weight[r] * v;
+        });
+    }
+
+    void partner_sums(const Crew& crew, std::int64_t q, PairScratch& scratch) const {
+        grow(scratch.sum_up, labels_.rows(q));
+        grow(scratch.sum_down, labels_.rows(q));
+        pair_sums(crew, scratch.sorted, scratch.value.data(), labels_.n_keys(q), scratch.sums, scratch.sum_up.data(),
+                  scratch.sum_down.data());
+    }
+
+    double evaluate_sorted(const Crew& crew, std::int64_t q, const double* scores, double* gradient,
+                           PairScratch& scratch) const {
+        const std::int64_t n = labels_.rows(q);
+        scratch.sorted.assign(crew, scores, labels_.keys(q), n);
+        partner_weights(crew, q, scratch);
+        // The median score: centring keeps sums small when all scores are shifted.
+        const double centre = scratch.sorted.score[static_cast<std::size_t>(n / 2)];
+        if (squared_) {
+            fill_value(crew, q, scores, centre, scratch);
+            partner_sums(crew, q, scratch);
+        }
+        const double* weight = weights_of(q);
+        const double factor = squared_ ? 2.0 * scale_[q] : scale_[q];
+        const double value = sum_blocks(crew, n, scratch.block_sums, [&](std::int64_t k) {
+            const auto at = static_cast<std::size_t>(k);
+            const std::int32_t r = scratch.sorted.row[at];
+            const double w = weight == nullptr ? 1.0 : weight[r];
+            const double z = scratch.sorted.score[at] - centre;
+            const double c = scratch.weight_up[at], d = scratch.weight_down[at];
+            if (!squared_) {
+                gradient[r] = factor * w * (c - d);
+                return w * ((c - d) * z + c);
+            }
+            const double above = c * (1.0 + z) - scratch.sum_up[at];
+            const double h = above - d * (1.0 - z) - scratch.sum_down[at];
+            gradient[r] = factor * w * h;
+            return w * (above + z * h);
+        });
+        // The terms cancel where nearly all pairs are in order; a loss is never negative.
+        return scale_[q] * std::max(value, 0.0);
+    }
+
+    void hessian_sorted(const Crew& crew, std::int64_t q, const double* scores, const double* direction,
+                        double* product, PairScratch& scratch) const {
+        const std::int64_t n = labels_.rows(q);
+        scratch.sorted.assign(crew, scores, labels_.keys(q), n);
+        partner_weights(crew, q, scratch);
+        const double centre = direction[scratch.sorted.row[static_cast<std::size_t>(n / 2)]];
+        fill_value(crew, q, direction, centre, scratch);
+        partner_sums(crew, q, scratch);
+        const double* weight = weights_of(q);
+        for_blocks(crew, n, [&](std::int64_t k) {
+            const auto at = static_cast<std::size_t>(k);
+            const std::int32_t r = scratch.sorted.row[at];
+            const double partners = scratch.weight_up[at] + scratch.weight_down[at];
+            const double h = partners * (direction[r] - centre) - scratch.sum_up[at] - scratch.sum_down[at];
+            product[r] = 2.0 * scale_[q] * (weight == nullptr ? 1.0 : weight[r]) * h;
+        });
+    }
+
+    template <class T>
+    static void grow(std::vector<T>& v, std::int64_t n) {
+        if (static_cast<std::int64_t>(v.size()) < n) v.resize(static_cast<std::size_t>(n));
+    }
+
+    template <class Body>
+    static void for_blocks(const Crew& crew, std::int64_t n, Body&& body) {
+        const std::int64_t n_blocks = n / 32768 + 1;
+        crew.run(n_blocks, [&](std::int64_t b, int) {
+            const std::int64_t stop = block_bound(n, n_blocks, b + 1);
+            for (std::int64_t k = block_bound(n, n_blocks, b); k < stop; ++k) body(k);
+        });
+    }
+
+    template <class Term>
+    static double sum_blocks(const Crew& crew, std::int64_t n, std::vector<double>& sums, Term&& term) {
+        const std::int64_t n_blocks = n / 32768 + 1;
+        grow(sums, n_blocks);
+        crew.run(n_blocks, [&](std::int64_t b, int) {
+            const std::int64_t stop = block_bound(n, n_blocks, b + 1);
+            double sum = 0.0;
+            for (std::int64_t k = block_bound(n, n_blocks, b); k < stop; ++k) sum += term(k);
+            sums[static_cast<std::size_t>(b)] = sum;
+        });
+        return tree_sum(sums.data(), n_blocks);
+    }
+
+    const PairLabels& labels_;
+    const double* scale_;
+    bool squared_;
+    mutable std::mutex lock_;
+    mutable std::vector<PairScratch> scratch_;
+};
+
+}  // namespace marginrank

@@ -1,0 +1,106 @@
+// Passes over the matrix: scores, adjoint, and both fused with a loss that is a sum over queries.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "marginrank/matrix.hpp"
+#include "marginrank/parallel.hpp"
+#include "marginrank/query_loss.hpp"
+
+namespace marginrank {
+
+// Number of partial sums of the adjoint: enough to share the work, few enough that clearing and
+// adding them up costs little beside the products and that they stay in cache.
+inline std::int64_t adjoint_blocks(std::int64_t stored, std::int64_t n_cols) {
+    const std::int64_t by_work = stored / (16 * std::max<std::int64_t>(n_cols, 64));
+    const std::int64_t by_memory = (std::int64_t{8} << 20) / (8 * std::max<std::int64_t>(n_cols, 1));
+    const std::int64_t limit = std::min<std::int64_t>({by_work, std::max<std::int64_t>(by_memory, 4), 64});
+    std::int64_t blocks = 1;
+    while (2 * blocks <= limit) blocks *= 2;
+    return blocks;
+}
+
+// First query of each block when queries are cut into blocks of nearly equal rows.
+inline std::vector<std::int64_t> query_blocks(const std::int64_t* query_ptr, std::int64_t n_queries,
+                                              std::int64_t n_blocks) {
+    std::vector<std::int64_t> first(static_cast<std::size_t>(n_blocks) + 1, n_queries);
+    const std::int64_t n_rows = query_ptr[n_queries];
+    for (std::int64_t b = 0; b < n_blocks; ++b)
+        first[static_cast<std::size_t>(b)] =
+            std::lower_bound(query_ptr, query_ptr + n_queries, block_bound(n_rows, n_blocks, b)) - query_ptr;
+    return first;
+}
+
+template <class Matrix>
+void multiply(const Crew& crew, const Matrix& X, RowList rows, std::int64_t n, const double* w, double* out) {
+    const std::int64_t work = X.n_rows > 0 ? X.stored() / X.n_rows * n : 0;
+    const std::int64_t n_blocks = std::clamp<std::int64_t>(work / 65536, 1, 256);
+    crew.run(n_blocks, [&](std::int64_t b, int) {
+        X.scores(rows, block_bound(n, n_blocks, b), block_bound(n, n_blocks, b + 1), w, out);
+    });
+}
+
+// out = sum of the partial sums, in a fixed binary tree over the blocks.
+inline void combine(const Crew& crew, double* partial, std::int64_t n_blocks, std::int64_t n, double* out) {
+    const std::int64_t n_parts = n_blocks * n < 262144 ? 1 : std::min<std::int64_t>(16, n / 1024 + 1);
+    crew.run(n_parts, [&](std::int64_t part, int) {
+        const std::int64_t from = block_bound(n, n_parts, part), to = block_bound(n, n_parts, part + 1);
+        for (std::int64_t step = 1; step < n_blocks; step *= 2)
+            for (std::int64_t b = 0; b + step < n_blocks; b += 2 * step) {
+                double* into = partial + b * n;
+                const double* other = partial + (b + step) * n;
+                for (std::int64_t j = from; j < to; ++j) into[j] += other[j];
+            }
+        std::copy(partial + from, partial + to, out + from);
+    });
+}
+
+// partial: n_blocks rows of n_cols numbers, kept by the caller from one pass to the next.
+template <class Matrix>
+void multiply_transposed(const Crew& crew, const Matrix& X, RowList rows, std::int64_t n, const double* g,
+                         std::int64_t n_blocks, double* partial, double* out) {
+    crew.run(n_blocks, [&](std::int64_t b, int) {
+        double* sum = partial + b * X.n_cols;
+        std::fill(sum, sum + X.n_cols, 0.0);
+        X.add_adjoint(rows, block_bound(n, n_blocks, b), block_bound(n, n_blocks, b + 1), g, sum);
+    });
+    combine(crew, partial, n_blocks, X.n_cols, out);
+}
+
+// Rows of X that a worker reads for the scores and finds in its cache again for the adjoint.
+constexpr std::int64_t kFusedBytes = 192 * 1024;
+
+// Runs visit(q, scratch) for the queries of each chunk between the chunk's scores and its adjoint.
+// Returns the sum of what visit returned.
+template <class Matrix, class Visit>
+double fused_pass(const Crew& crew, const Matrix& X, RowList rows, const QueryLoss& loss, const double* w,
+                  double* scores, double* gradient, std::int64_t n_blocks, double* partial, double* out,
+                  Visit&& visit) {
+    const std::int64_t* ptr = loss.query_ptr();
+    const auto first = query_blocks(ptr, loss.n_queries(), n_blocks);
+    const std::int64_t chunk_rows = std::max<std::int64_t>(kFusedBytes / std::max<std::int64_t>(X.row_bytes(), 1), 1);
+    std::vector<std::unique_ptr<QueryScratch>> scratch(static_cast<std::size_t>(crew.threads()));
+    for (auto& s : scratch) s = loss.make_scratch();
+    std::vector<double> values(static_cast<std::size_t>(n_blocks), 0.0);
+    crew.run(n_blocks, [&](std::int64_t b, int worker) {
+        double* sum = partial + b * X.n_cols;
+        std::fill(sum, sum + X.n_cols, 0.0);
+        double value = 0.0;
+        const std::int64_t last = first[static_cast<std::size_t>(b) + 1];
+        for (std::int64_t q = first[static_cast<std::size_t>(b)]; q < last;) {
+            std::int64_t stop = q + 1;
+            while (stop < last && ptr[stop + 1] - ptr[q] <= chunk_rows) ++stop;
+            X.scores(rows, ptr[q], ptr[stop], w, scores);
+            for (std::int64_t k = q; k < stop; ++k) value += visit(k, *scratch[static_cast<std::size_t>(worker)]);
+            X.add_adjoint(rows, ptr[q], ptr[stop], gradient, sum);
+            q = stop;
+        }
+        values[static_cast<std::size_t>(b)] = value;
+    });
+    combine(crew, partial, n_blocks, X.n_cols, out);
+    return tree_sum(values.data(), n_blocks);
+}
+
+}  // namespace marginrank

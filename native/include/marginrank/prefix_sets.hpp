@@ -1,0 +1,185 @@
+// Sets with fast prefix queries: how many (or how much) of what was inserted has a key below a bound.
+//
+// All are trees of fixed width 16 whose nodes hold prefix counts of their children. Inserting adds a
+// masked row of 16 to one node per level, without a branch; a query loads one entry per level.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "marginrank/simd.hpp"
+
+namespace marginrank {
+
+namespace kernels {
+
+// after[d][c] = 1 where c > d: what a key with digit d adds to the prefix counts of its node.
+template <class T>
+struct AfterTable {
+    alignas(64) T after[16][16];
+    constexpr AfterTable() : after() {
+        for (int d = 0; d < 16; ++d)
+            for (int c = 0; c < 16; ++c) after[d][c] = static_cast<T>(c > d ? 1 : 0);
+    }
+};
+template <class T>
+inline constexpr AfterTable<T> kAfter{};
+
+inline int popcount(std::uint64_t x) { return __builtin_popcountll(x); }
+
+}  // namespace kernels
+
+// Keys from 0 to size, each inserted at most once: a bitset with counters above it. The two lowest
+// levels of counters fit 16 bits, which keeps the whole set for half a million keys within L2.
+class UniqueKeySet {
+public:
+    void reset(std::int64_t size) {
+        const std::size_t words = static_cast<std::size_t>(size / 64 + 1);
+        words_.assign((words + 15) / 16 * 16, 0);
+        small_[0].assign((words_.size() + 15) / 16 * 16, 0);
+        small_[1].assign((small_[0].size() / 16 + 15) / 16 * 16, 0);
+        std::size_t entries = small_[1].size() / 16;
+        n_large_ = 0;
+        do {
+            large_[n_large_].assign((entries + 15) / 16 * 16, 0);
+            entries = large_[n_large_++].size() / 16;
+        } while (entries > 1);
+    }
+
+    void insert(std::int32_t key) {
+        const std::uint32_t word = static_cast<std::uint32_t>(key) >> 6;
+        words_[word] |= std::uint64_t{1} << (key & 63);
+        add(small_[0].data(), word);
+        add(small_[1].data(), word >> 4);
+        std::uint32_t child = word >> 8;
+        for (int l = 0; l < n_large_; ++l, child >>= 4) add(large_[l].data(), child);
+    }
+
+    // Number of inserted keys below bound.
+    std::int32_t count_below(std::int32_t bound) const {
+        const std::uint32_t word = static_cast<std::uint32_t>(bound) >> 6;
+        const std::uint64_t below = (std::uint64_t{1} << (bound & 63)) - 1;
+        std::int32_t count = kernels::popcount(words_[word] & below) + small_[0][word] + small_[1][word >> 4];
+        std::uint32_t child = word >> 8;
+        for (int l = 0; l < n_large_; ++l, child >>= 4) count += large_[l][child];
+        return count;
+    }
+
+    // Inserts many keys at once: set the bits, then build the counters level by level.
+    template <class KeyAt>
+    void build(std::int64_t n, KeyAt&& key_at) {
+        for (std::int64_t k = 0; k < n; ++k) {
+            const std::int32_t key = key_at(k);
+            words_[static_cast<std::uint32_t>(key) >> 6] |= std::uint64_t{1} << (key & 63);
+        }
+        std::vector<std::int32_t> counts(words_.size());
+        for (std::size_t k = 0; k < words_.size(); ++k) counts[k] = kernels::popcount(words_[k]);
+        prefix(small_[0], counts);
+        prefix(small_[1], counts);
+        for (int l = 0; l < n_large_; ++l) prefix(large_[l], counts);
+    }
+
+private:
+    template <class T>
+    static void add(T* counters, std::uint32_t child) {
+        add16(counters + (child & ~15u), kernels::kAfter<T>.after[child & 15]);
+    }
+
+    // Writes prefix counts of the children into a level and leaves the totals of its nodes in counts.
+    template <class T>
+    static void prefix(AlignedVector<T>& level, std::vector<std::int32_t>& counts) {
+        const std::size_t nodes = level.size() / 16;
+        for (std::size_t node = 0; node < nodes; ++node) {
+            std::int32_t running = 0;
+            for (std::size_t c = 0; c < 16; ++c) {
+                const std::size_t child = 16 * node + c;
+                level[child] = static_cast<T>(running);
+                if (child < counts.size()) running += counts[child];
+            }
+            counts[node] = running;
+        }
+        counts.resize(nodes);
+    }
+
+    AlignedVector<std::uint64_t> words_;
+    AlignedVector<std::uint16_t> small_[2];
+    AlignedVector<std::int32_t> large_[6];
+    int n_large_ = 1;
+};
+
+// Keys from 0 to size <= 15, each inserted any number of times: a single node.
+class FewKeysSet {
+public:
+    void reset(std::int64_t) { std::fill(std::begin(node_), std::end(node_), 0); }
+
+    void insert(std::int32_t key) {
+        add16(node_, kernels::kAfter<std::int32_t>.after[key]);
+    }
+
+    std::int32_t count_below(std::int32_t bound) const { return node_[bound]; }
+
+    template <class KeyAt>
+    void build(std::int64_t n, KeyAt&& key_at) {
+        for (std::int64_t k = 0; k < n; ++k) insert(key_at(k));
+    }
+
+private:
+    alignas(64) std::int32_t node_[16] = {};
+};
+
+// Keys from 0 to size with a real weight each, inserted any number of times: sums below a bound.
+class PrefixSums {
+public:
+    void reset(std::int64_t size) {
+        n_levels_ = 0;
+        std::int64_t entries = size + 1;
+        do {
+            entries = (entries + 15) / 16 * 16;
+            level_[n_levels_].assign(static_cast<std::size_t>(entries), 0.0);
+            ++n_levels_;
+            entries /= 16;
+        } while (entries > 1);
+    }
+
+    void insert(std::int32_t key, double weight) {
+        auto child = static_cast<std::uint32_t>(key);
+        const Real4 w = all4(weight);
+        for (int l = 0; l < n_levels_; ++l, child >>= 4) {
+            double* node = level_[l].data() + (child & ~15u);
+            const double* after = kernels::kAfter<double>.after[child & 15];
+            for (int c = 0; c < 16; c += 4) store4(node + c, load4(node + c) + w * load4(after + c));
+        }
+    }
+
+    double sum_below(std::int32_t bound) const {
+        auto child = static_cast<std::uint32_t>(bound);
+        double sum = 0.0;
+        for (int l = 0; l < n_levels_; ++l, child >>= 4) sum += level_[l][child];
+        return sum;
+    }
+
+    // Inserts the sum of every key at once.
+    void build(const double* sums, std::int64_t n_keys) {
+        totals_.assign(sums, sums + n_keys);
+        for (int l = 0; l < n_levels_; ++l) {
+            const std::size_t nodes = level_[l].size() / 16;
+            for (std::size_t node = 0; node < nodes; ++node) {
+                double running = 0.0;
+                for (std::size_t child = 16 * node; child < 16 * node + 16; ++child) {
+                    level_[l][child] = running;
+                    if (child < totals_.size()) running += totals_[child];
+                }
+                totals_[node] = running;
+            }
+            totals_.resize(nodes);
+        }
+    }
+
+private:
+    AlignedVector<double> level_[9];
+    std::vector<double> totals_;
+    int n_levels_ = 0;
+};
+
+}  // namespace marginrank

@@ -1,0 +1,299 @@
+// Products with dense and CSR matrices against plain loops. Entries are small integers, so every sum is
+// exact and the results must be equal, whatever the order of the sums.
+#include "marginrank/passes.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "check.hpp"
+#include "marginrank/matrix.hpp"
+#include "marginrank/pair_loss.hpp"
+
+namespace {
+
+using marginrank::Crew;
+using marginrank::CsrMatrix;
+using marginrank::DenseMatrix;
+using marginrank::RowList;
+using Vec = std::vector<double>;
+using Rows = std::vector<std::int64_t>;
+using Random = std::mt19937_64;
+
+double small_integer(Random& random) { return static_cast<double>(random() % 9) - 4.0; }
+
+Vec integers(Random& random, std::int64_t n) {
+    Vec x(static_cast<std::size_t>(n));
+    for (double& v : x) v = small_integer(random);
+    return x;
+}
+
+// The matrix that all storages hold; about two thirds of it is zero, and every fifth row altogether.
+struct Plain {
+    std::int64_t n_rows, n_cols;
+    Vec entries;
+
+    Plain(Random& random, std::int64_t rows, std::int64_t cols)
+        : n_rows(rows), n_cols(cols), entries(static_cast<std::size_t>(rows * cols)) {
+        for (std::size_t k = 0; k < entries.size(); ++k) {
+            const auto row = static_cast<std::int64_t>(k) / cols;
+            entries[k] = random() % 3 == 0 && row % 5 != 3 ? small_integer(random) : 0.0;
+        }
+    }
+    double at(std::int64_t r, std::int64_t c) const { return entries[static_cast<std::size_t>(r * n_cols + c)]; }
+
+    Vec times(const Rows& rows, const Vec& w) const {
+        Vec out;
+        for (std::int64_t r : rows) {
+            double sum = 0.0;
+            for (std::int64_t c = 0; c < n_cols; ++c) sum += at(r, c) * w[static_cast<std::size_t>(c)];
+            out.push_back(sum);
+        }
+        return out;
+    }
+    Vec transposed_times(const Rows& rows, const Vec& g) const {
+        Vec out(static_cast<std::size_t>(n_cols), 0.0);
+        for (std::size_t k = 0; k < rows.size(); ++k)
+            for (std::int64_t c = 0; c < n_cols; ++c) out[static_cast<std::size_t>(c)] += at(rows[k], c) * g[k];
+        return out;
+    }
+};
+
+// Storages own arrays of exactly the right length, so that the sanitizer sees a step beyond.
+template <class Real>
+struct Dense {
+    std::vector<Real> data;
+    DenseMatrix<Real> view;
+    explicit Dense(const Plain& p) : data(p.entries.begin(), p.entries.end()) {
+        view = {data.data(), p.n_rows, p.n_cols, p.n_cols};
+    }
+};
+
+template <class Real, class Index>
+struct Csr {
+    std::vector<Real> data;
+    std::vector<Index> indices, indptr{0};
+    CsrMatrix<Real, Index> view;
+    explicit Csr(const Plain& p) {
+        for (std::int64_t r = 0; r < p.n_rows; ++r) {
+            for (std::int64_t c = 0; c < p.n_cols; ++c)
+                if (p.at(r, c) != 0.0) {
+                    data.push_back(static_cast<Real>(p.at(r, c)));
+                    indices.push_back(static_cast<Index>(c));
+                }
+            indptr.push_back(static_cast<Index>(data.size()));
+        }
+        data.shrink_to_fit();
+        indices.shrink_to_fit();
+        view = {data.data(), indices.data(), indptr.data(), p.n_rows, p.n_cols};
+    }
+};
+
+template <class Body>
+void for_each_storage(const Plain& p, Body&& body) {
+    body(Dense<float>(p).view);
+    body(Dense<double>(p).view);
+    body(Csr<float, std::int32_t>(p).view);
+    body(Csr<float, std::int64_t>(p).view);
+    body(Csr<double, std::int32_t>(p).view);
+    body(Csr<double, std::int64_t>(p).view);
+}
+
+// All rows as they stand (an empty list means that), or a list with repetitions and omissions.
+Rows some_rows(Random& random, std::int64_t n_rows, std::int64_t n) {
+    Rows rows(static_cast<std::size_t>(n_rows > 0 ? n : 0));
+    for (auto& r : rows) r = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n_rows));
+    return rows;
+}
+Rows all_rows(std::int64_t n_rows) {
+    Rows rows(static_cast<std::size_t>(n_rows));
+    for (std::size_t k = 0; k < rows.size(); ++k) rows[k] = static_cast<std::int64_t>(k);
+    return rows;
+}
+
+template <class Matrix>
+void check_products(Random& random, const Plain& p, const Matrix& X, const Rows& rows, RowList list) {
+    const auto n = static_cast<std::int64_t>(rows.size());
+    const Vec w = integers(random, p.n_cols);
+    Vec g = integers(random, n);
+    for (std::size_t k = 8; k + 12 < g.size(); k += 40) std::fill(g.begin() + static_cast<std::ptrdiff_t>(k), g.begin() + static_cast<std::ptrdiff_t>(k) + 9, 0.0);
+    const Vec scores = p.times(rows, w), adjoint = p.transposed_times(rows, g);
+    for (int threads : {1, 3}) {
+        const Crew crew(threads);
+        Vec out(scores.size(), -1.0);
+        marginrank::multiply(crew, X, list, n, w.data(), out.data());
+        CHECK(out == scores);
+        for (std::int64_t n_blocks : {1, 2, 3, 8, 64}) {
+            Vec partial(static_cast<std::size_t>(n_blocks * p.n_cols), 1e9), sum(adjoint.size(), -1.0);
+            marginrank::multiply_transposed(crew, X, list, n, g.data(), n_blocks, partial.data(), sum.data());
+            CHECK(sum == adjoint);
+        }
+    }
+}
+
+void products_equal_plain_loops() {
+    Random random(1);
+    for (std::int64_t n_cols : {1, 2, 3, 4, 5, 7, 8, 9, 13, 16})
+        for (std::int64_t n_rows : {1, 2, 3, 4, 5, 30, 203}) {
+            const Plain p(random, n_rows, n_cols);
+            const Rows all = all_rows(n_rows), some = some_rows(random, n_rows, n_rows + 2);
+            for_each_storage(p, [&](const auto& X) {
+                check_products(random, p, X, all, RowList{nullptr});
+                check_products(random, p, X, some, RowList{some.data()});
+            });
+        }
+}
+
+void products_in_many_blocks_equal_plain_loops() {
+    Random random(2);
+    for (auto [n_rows, n_cols] : {std::pair<int, int>{12000, 37}, {40, 20001}}) {
+        const Plain p(random, n_rows, n_cols);
+        const Rows all = all_rows(n_rows);
+        for_each_storage(p, [&](const auto& X) { check_products(random, p, X, all, RowList{nullptr}); });
+    }
+}
+
+void no_columns_give_zero_scores() {
+    Random random(3);
+    const Plain p(random, 6, 0);
+    for_each_storage(p, [&](const auto& X) { check_products(random, p, X, all_rows(6), RowList{nullptr}); });
+}
+
+void no_rows_give_a_zero_adjoint() {
+    Random random(4);
+    const Plain p(random, 0, 5);
+    for_each_storage(p, [&](const auto& X) { check_products(random, p, X, Rows{}, RowList{nullptr}); });
+}
+
+void the_number_of_adjoint_blocks_is_a_power_of_two_within_memory() {
+    for (std::int64_t stored : {std::int64_t{0}, std::int64_t{1000}, std::int64_t{1} << 22, std::int64_t{1} << 40})
+        for (std::int64_t n_cols : {0, 1, 64, 1000, 47000, 100000000}) {
+            const std::int64_t blocks = marginrank::adjoint_blocks(stored, n_cols);
+            CHECK(blocks >= 1 && blocks <= 64 && (blocks & (blocks - 1)) == 0);
+            CHECK(blocks <= 4 || blocks * n_cols * 8 <= std::int64_t{8} << 20);
+        }
+}
+
+void query_blocks_cover_every_query_once() {
+    const std::vector<std::int64_t> ptr{0, 0, 3, 3, 10, 11, 11};
+    for (std::int64_t n_blocks : {1, 2, 3, 7, 64}) {
+        const auto first = marginrank::query_blocks(ptr.data(), 6, n_blocks);
+        CHECK(first.front() == 0 && first.back() == 6);
+        CHECK(std::is_sorted(first.begin(), first.end()));
+    }
+}
+
+struct Queries {
+    std::vector<std::int64_t> ptr{0};
+    Vec y, scale;
+    Queries(Random& random, std::int64_t n_queries, std::uint64_t longest) {
+        for (std::int64_t q = 0; q < n_queries; ++q)
+            ptr.push_back(ptr.back() + static_cast<std::int64_t>(q == 3 ? 400 : random() % (longest + 1)));
+        for (std::int64_t k = 0; k < ptr.back(); ++k) y.push_back(static_cast<double>(random() % 4));
+        scale.assign(static_cast<std::size_t>(n_queries), 1.0);  // sums, not means: integers stay integers
+    }
+};
+
+void a_fused_pass_equals_its_parts() {
+    Random random(5);
+    const Queries queries(random, 90, 40);
+    const auto n = queries.ptr.back();
+    const marginrank::PairLabels labels(Crew(1), queries.y.data(), nullptr, queries.ptr.data(), 90);
+    for (std::int64_t n_cols : {1, 5, 13}) {
+        const Plain p(random, n + 7, n_cols);
+        const Rows rows = some_rows(random, n + 7, n);
+        const Vec w = integers(random, n_cols), v = integers(random, n_cols);
+        const Vec scores = p.times(rows, w), direction = p.times(rows, v);
+        for (bool squared : {false, true}) {
+            const marginrank::PairLoss loss(labels, queries.scale.data(), squared);
+            Vec gradient(scores.size()), product(scores.size());
+            const double value = loss.evaluate_all(Crew(1), scores.data(), gradient.data());
+            loss.hessian_all(Crew(1), scores.data(), direction.data(), product.data());
+            for_each_storage(p, [&](const auto& X) {
+                for (int threads : {1, 2, 4})
+                    for (std::int64_t n_blocks : {1, 4, 64}) {
+                        Vec s(scores.size()), g(scores.size()), out(static_cast<std::size_t>(n_cols));
+                        Vec partial(static_cast<std::size_t>(n_blocks * n_cols), 1e9);
+                        const double got = marginrank::fused_pass(
+                            Crew(threads), X, RowList{rows.data()}, loss, w.data(), s.data(), g.data(), n_blocks,
+                            partial.data(), out.data(), [&](std::int64_t q, marginrank::QueryScratch& scratch) {
+                                return loss.evaluate(q, s.data(), g.data(), scratch);
+                            });
+                        CHECK(got == value);
+                        CHECK(s == scores && g == gradient);
+                        CHECK(out == p.transposed_times(rows, gradient));
+                        marginrank::fused_pass(Crew(threads), X, RowList{rows.data()}, loss, v.data(), s.data(),
+                                               g.data(), n_blocks, partial.data(), out.data(),
+                                               [&](std::int64_t q, marginrank::QueryScratch& scratch) {
+                                                   loss.hessian(q, scores.data(), s.data(), g.data(), scratch);
+                                                   return 0.0;
+                                               });
+                        CHECK(s == direction && g == product);
+                        CHECK(out == p.transposed_times(rows, product));
+                    }
+            });
+        }
+    }
+}
+
+template <class Index>
+void the_first_bad_row_is_found() {
+    const std::int64_t n_rows = 10000, n_cols = 20;
+    std::vector<Index> indices, indptr{0};
+    for (std::int64_t r = 0; r < n_rows; ++r) {
+        for (std::int64_t k = 0; k < r % 4; ++k) indices.push_back(static_cast<Index>((r + 7 * k) % n_cols));
+        indptr.push_back(static_cast<Index>(indices.size()));
+    }
+    const auto stored = static_cast<std::int64_t>(indices.size());
+    auto bad_row = [&](const std::vector<Index>& columns, const std::vector<Index>& ptr, int threads) {
+        const CsrMatrix<double, Index> X{nullptr, columns.data(), ptr.data(), n_rows, n_cols};
+        return marginrank::first_bad_row(Crew(threads), X, stored);
+    };
+    for (int threads : {1, 2, 4}) {
+        CHECK(bad_row(indices, indptr, threads) == -1);
+        for (Index column : {Index(-1), Index(20), std::numeric_limits<Index>::max(), std::numeric_limits<Index>::min()})
+            for (std::int64_t row : {1, 4095, 4097, 9999}) {
+                auto columns = indices;
+                columns[static_cast<std::size_t>(indptr[static_cast<std::size_t>(row)])] = column;
+                columns[static_cast<std::size_t>(indptr[9999])] = column;
+                CHECK(bad_row(columns, indptr, threads) == row);
+            }
+        for (Index end : {Index(-1), std::numeric_limits<Index>::max(), std::numeric_limits<Index>::min()}) {
+            auto ptr = indptr;
+            ptr[5001] = end;
+            CHECK(bad_row(indices, ptr, threads) == 5000);
+        }
+        auto ptr = indptr;
+        ptr[0] = 1;
+        CHECK(bad_row(indices, ptr, threads) == 0);
+        ptr = indptr;
+        ptr.back() = static_cast<Index>(stored + 1);
+        CHECK(bad_row(indices, ptr, threads) == 9999);
+    }
+}
+
+void a_matrix_without_rows_or_entries_is_not_bad() {
+    const std::vector<std::int32_t> indptr{0, 0, 0};
+    const CsrMatrix<double, std::int32_t> empty_rows{nullptr, nullptr, indptr.data(), 2, 0};
+    const CsrMatrix<double, std::int32_t> no_rows{nullptr, nullptr, indptr.data(), 0, 0};
+    CHECK(marginrank::first_bad_row(Crew(1), empty_rows, 0) == -1);
+    CHECK(marginrank::first_bad_row(Crew(1), no_rows, 0) == -1);
+}
+
+}  // namespace
+
+int main() {
+    products_equal_plain_loops();
+    products_in_many_blocks_equal_plain_loops();
+    no_columns_give_zero_scores();
+    no_rows_give_a_zero_adjoint();
+    the_number_of_adjoint_blocks_is_a_power_of_two_within_memory();
+    query_blocks_cover_every_query_once();
+    a_fused_pass_equals_its_parts();
+    the_first_bad_row_is_found<std::int32_t>();
+    the_first_bad_row_is_found<std::int64_t>();
+    a_matrix_without_rows_or_entries_is_not_bad();
+    return marginrank_failures() != 0;
+}

@@ -1,0 +1,87 @@
+"""How many threads the kernels, and BLAS beside them, may use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from numbers import Integral
+from threading import Lock
+from typing import Any
+
+from joblib import cpu_count
+from threadpoolctl import ThreadpoolController
+
+from marginrank.exceptions import MarginRankError
+
+
+def default_threads() -> int:
+    """Return the threads to use where nobody said: the processors this process may run on.
+
+    ``OMP_NUM_THREADS`` limits it, as it limits scikit-learn; joblib sets it in its workers, so that
+    parallel fits do not fight over the processors.
+    """
+    limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    if limit.isdigit() and int(limit) > 0:
+        return int(limit)
+    return int(cpu_count())
+
+
+def resolve_threads(n_jobs: int | None) -> int:
+    """Return the number of threads for scikit-learn's ``n_jobs``: None, a count, or -1 for all.
+
+    Examples
+    --------
+    >>> resolve_threads(3)
+    3
+    """
+    if n_jobs is None:
+        return default_threads()
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise MarginRankError(f"n_jobs must be None or a nonzero integer; got {n_jobs!r}.")
+    n_jobs = int(n_jobs)
+    return n_jobs if n_jobs > 0 else max(1, int(cpu_count()) + 1 + n_jobs)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread in a ``with`` block, also where several overlap.
+
+    Solvers call it for vectors only, where its threads gain nothing, wait for each other for milliseconds
+    when the machine is busy, and change the last bits with their number.
+    """
+    _limit.enter()
+    try:
+        yield
+    finally:
+        _limit.leave()
+
+
+class _SharedLimit:
+    """A limit for the whole process: the first one in sets it, the last one out takes it back."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+        self._limiter: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._limiter = _controller().limit(limits=1, user_api="blas")
+            self._users += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limiter.restore_original_limits()
+
+
+_limit = _SharedLimit()
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

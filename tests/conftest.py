@@ -1,0 +1,1 @@
+"""What all tests share; the slow definitions they compare with are in ``brute_force.py`` beside this file."""

@@ -1,0 +1,77 @@
+"""How many threads are used, and who may say so."""
+
+import joblib
+import numpy as np
+import pytest
+import threadpoolctl
+
+from marginrank.exceptions import MarginRankError
+from marginrank.threads import default_threads, one_blas_thread, resolve_threads
+
+
+@pytest.fixture(autouse=True)
+def _no_limit(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+
+
+def test_default_is_the_processors_of_this_process():
+    assert default_threads() == joblib.cpu_count()
+    assert resolve_threads(None) == joblib.cpu_count()
+
+
+@pytest.mark.parametrize(("limit", "threads"), [("1", 1), ("3", 3), ("2,1", 2)])
+def test_the_environment_limits_the_default(monkeypatch, limit, threads):
+    monkeypatch.setenv("OMP_NUM_THREADS", limit)
+    assert default_threads() == resolve_threads(None) == threads
+
+
+@pytest.mark.parametrize("limit", ["", "0", "many", "-2", "1.5"])
+def test_a_limit_that_is_no_number_is_no_limit(monkeypatch, limit):
+    monkeypatch.setenv("OMP_NUM_THREADS", limit)
+    assert default_threads() == joblib.cpu_count()
+
+
+def test_a_count_is_taken_as_it_is(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert resolve_threads(3) == 3
+
+
+def test_negative_counts_are_from_the_end_as_in_joblib():
+    for n_jobs in (-1, -2, -100):
+        assert resolve_threads(n_jobs) == max(1, joblib.cpu_count() + 1 + n_jobs)
+
+
+def test_numpy_integers_are_integers():
+    assert resolve_threads(np.int64(2)) == 2
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, True, "2"])
+def test_what_is_no_count_is_refused(n_jobs):
+    with pytest.raises(MarginRankError, match=f"n_jobs must be None or a nonzero integer; got {n_jobs!r}"):
+        resolve_threads(n_jobs)
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_blas_has_one_thread_inside_and_its_own_number_outside():
+    before = blas_threads()
+    with one_blas_thread():
+        assert set(blas_threads()) <= {1}
+    assert blas_threads() == before
+
+
+def test_overlapping_fits_leave_blas_as_they_found_it():
+    # Two threads that fit at once neither enter nor leave in the order of nested blocks.
+    before = blas_threads()
+    first, second = one_blas_thread(), one_blas_thread()
+    try:
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert set(blas_threads()) <= {1}
+        second.__exit__(None, None, None)
+        assert blas_threads() == before
+    finally:
+        threadpoolctl.threadpool_limits(max(before, default=1), user_api="blas")
