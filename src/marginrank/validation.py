@@ -1,0 +1,361 @@
+"""The only gate for what users pass in: each check returns the clean value or raises one clear sentence.
+
+Rows, pairs and columns are counted from 0 in every message. Nothing here changes the user's arrays, and a
+value that is already in the form the kernels take is returned as it is, without a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import column_or_1d
+
+from marginrank._kernels import first_bad_row, first_nonfinite
+from marginrank.exceptions import MarginRankError, NothingToRankError
+from marginrank.threads import default_threads
+
+Vector: TypeAlias = NDArray[np.float64]
+#: A C-ordered ndarray or a CSR matrix or array, of float32 or float64.
+Matrix: TypeAlias = Any
+
+_REALS = (np.dtype(np.float32), np.dtype(np.float64))
+_INDICES = (np.dtype(np.int32), np.dtype(np.int64))
+# Beyond this, neighbouring integers fall on the same float64.
+_LAST_EXACT_INTEGER = 2**53
+
+
+def split_frame(X: Any, qid: Any = None, group: Any = None) -> tuple[Any, Any]:
+    """Take the ``qid`` column out of a data frame.
+
+    Returns the features and the query ids in effect: the column's where X is a frame that has one, else
+    ``qid`` as given. Anything but a frame passes through.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> features, qid = split_frame(pd.DataFrame({"price": [3.0, 1.0], "qid": ["a", "b"]}))
+    >>> list(features.columns), list(qid)
+    (['price'], ['a', 'b'])
+    """
+    frame = _frame(X)
+    if frame is None or "qid" not in frame.columns:
+        return X, qid
+    if qid is not None or group is not None:
+        given = "qid" if qid is not None else "group"
+        raise MarginRankError(
+            f"X has a column 'qid' and {given} was given as well; drop the column, or leave out {given}."
+        )
+    return frame.drop("qid").to_native(), frame["qid"].to_native()
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame: pandas, polars or Arrow."""
+    return _frame(X) is not None
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is stored sparse."""
+    return bool(sparse.issparse(X))
+
+
+def check_matrix(X: Any) -> tuple[Matrix, tuple[str, ...] | None]:
+    """Return X as a C-ordered array or CSR of float32 or float64, and the column names of a frame."""
+    names = None
+    frame = _frame(X)
+    if frame is not None:
+        X, names = _frame_values(frame)
+    if sparse.issparse(X):
+        X = _check_csr(X)
+    else:
+        X = as_array(X, "X")
+        _check_dimensions(X)
+        dtype = _real_dtype(X.dtype)
+        if X.dtype == object:
+            X = _objects_to_float(X, "X")
+        # Not ascontiguousarray: it keeps unaligned buffers, which the kernels cannot read.
+        X = np.require(X, dtype, ["C_CONTIGUOUS", "ALIGNED"])
+    if 0 in X.shape:
+        raise MarginRankError(f"X must have at least one row and one column; got shape {X.shape}.")
+    return X, names
+
+
+def check_finite(X: Matrix, feature_names: Sequence[str] | None = None) -> None:
+    """Raise if X, as ``check_matrix`` returns it, holds NaN or infinity, and say where."""
+    is_csr = sparse.issparse(X)
+    values = X.data[: X.indptr[-1]] if is_csr else X.reshape(-1)
+    k = first_nonfinite(values, default_threads())
+    if k < 0:
+        return
+    row, column = (_row_of_entry(X.indptr, k), int(X.indices[k])) if is_csr else divmod(k, X.shape[1])
+    where = f"row {row}, column {column if feature_names is None else repr(str(feature_names[column]))}"
+    if np.isnan(values[k]):
+        raise MarginRankError(
+            f"X contains NaN (first at {where}); marginrank does not impute: "
+            "fill or drop missing values first."
+        )
+    raise MarginRankError(
+        f"X contains infinity (first at {where}); clip it, or look for a division by zero or an overflow."
+    )
+
+
+def check_feature_names(names: Any, n_features: int) -> tuple[str, ...] | None:
+    """Return one distinct name per column, or None where there are none."""
+    if names is None:
+        return None
+    if isinstance(names, str):
+        raise MarginRankError(f"feature_names must be a list of names; got the one string {names!r}.")
+    clean = tuple(str(name) for name in names)
+    if len(clean) != n_features:
+        raise MarginRankError(
+            f"feature_names must have one entry per column of X; got {len(clean)} for {n_features} columns."
+        )
+    if len(set(clean)) < n_features:
+        twice = next(name for k, name in enumerate(clean) if name in clean[:k])
+        raise MarginRankError(f"feature_names must be distinct; {twice!r} occurs more than once.")
+    return clean
+
+
+def check_labels(y: Any, n_rows: int) -> Vector:
+    """Return labels as float64: one finite real number per row."""
+    labels = as_array(y, "y")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = column_or_1d(labels, warn=True)
+    return _as_vector(labels, "y", "row", n_rows)
+
+
+def check_scores(scores: Any, n_rows: int) -> Vector:
+    """Return predicted scores as float64: one finite real number per row."""
+    return _as_vector(scores, "scores", "row", n_rows)
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> Vector | None:
+    """Return the row weights as float64, finite and nonnegative and not all zero, or None."""
+    if sample_weight is None:
+        return None
+    return check_amounts(sample_weight, "sample_weight", "row", n_rows)
+
+
+def check_amounts(values: Any, name: str, unit: str, n: int) -> Vector:
+    """Return ``n`` finite, nonnegative weights that are not all zero, one per row, query or pair."""
+    weight = _as_vector(values, name, unit, n)
+    _check_nonnegative(weight, name, unit)
+    if not weight.any():
+        raise MarginRankError(
+            f"{name} is zero for every {unit}; at least one {unit} must have a positive weight."
+        )
+    return weight
+
+
+def check_positive(value: Any, name: str) -> float:
+    """Return a positive, finite number, such as alpha or tol."""
+    if isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf:
+        return float(value)
+    raise MarginRankError(f"{name} must be a positive, finite number; got {value!r}.")
+
+
+def nothing_to_rank(n_queries: int) -> NothingToRankError:
+    """Return the error for data without a comparable pair (for the one who counted them to raise)."""
+    if n_queries == 1:
+        return NothingToRankError(
+            "All rows have the same label, so there is nothing to rank. Is y constant, or is there one row?"
+        )
+    return NothingToRankError(
+        f"No query has two different labels (checked {n_queries} queries), so there is nothing to rank. "
+        "Is qid unique per row, or y constant?"
+    )
+
+
+def check_pairs(
+    pairs: Any, n_rows: int, weight: Any = None, margin: Any = None
+) -> tuple[NDArray[Any], Vector | None, Vector | None]:
+    """Return pairs (l, 2) of int32 or int64 row numbers, winner first, with their weights and margins.
+
+    Weights or margins of None mean 1 for every pair.
+    """
+    clean = as_array(pairs, "pairs")
+    if clean.size == 0:
+        raise NothingToRankError("pairs is empty, so there is nothing to rank.")
+    if clean.ndim != 2 or clean.shape[1] != 2:
+        raise MarginRankError(f"pairs must have shape (n_pairs, 2), winner first; got shape {clean.shape}.")
+    if clean.dtype.kind not in "iu":
+        raise MarginRankError(
+            f"pairs must hold integers, the row numbers of X; got {clean.dtype}. Cast with .astype(int)."
+        )
+    _check_pair_rows(clean, n_rows)
+    if clean.dtype not in _INDICES:
+        clean = clean.astype(np.int64)
+    clean = np.require(clean, requirements=["C_CONTIGUOUS", "ALIGNED"])
+    n_pairs = len(clean)
+    if weight is not None:
+        weight = check_amounts(weight, "pair_weight", "pair", n_pairs)
+    if margin is not None:
+        if isinstance(margin, Real):
+            margin = np.full(n_pairs, margin, dtype=np.float64)
+        margin = _as_vector(margin, "pair_margin", "pair", n_pairs)
+        _check_nonnegative(margin, "pair_margin", "pair")
+    return clean, weight, margin
+
+
+def _check_pair_rows(pairs: NDArray[Any], n_rows: int) -> None:
+    if pairs.min() < 0 or pairs.max() >= n_rows:
+        k = int(np.argmax(((pairs < 0) | (pairs >= n_rows)).any(axis=1)))
+        raise MarginRankError(
+            f"pairs must hold row numbers from 0 to {n_rows - 1}; pair {k} is ({pairs[k, 0]}, {pairs[k, 1]})."
+        )
+    same = pairs[:, 0] == pairs[:, 1]
+    if same.any():
+        k = int(np.argmax(same))
+        raise MarginRankError(f"A pair must name two different rows; pair {k} is row {pairs[k, 0]} twice.")
+
+
+def _frame(X: Any) -> nw.DataFrame[Any] | None:
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise MarginRankError("The columns of X must have distinct names; some occur twice.") from None
+    if isinstance(frame, nw.LazyFrame):
+        raise MarginRankError("X is a lazy frame, which holds no values yet; pass X.collect().")
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _frame_values(frame: nw.DataFrame[Any]) -> tuple[Any, tuple[str, ...] | None]:
+    """Return the numbers of a frame as one matrix, and its column names if they are all strings."""
+    schema = frame.schema
+    names = tuple(schema) if all(isinstance(name, str) for name in schema) else None
+    native = frame.to_native()
+    if schema and hasattr(native, "sparse"):  # pandas offers the accessor only where every column is sparse
+        return native.sparse.to_coo(), names
+    for name, dtype in schema.items():
+        if not (dtype.is_numeric() or dtype == nw.Boolean):
+            raise MarginRankError(
+                f"Column {name!r} of X holds {dtype} values, but features must be numbers; "
+                "encode it or drop it."
+            )
+    small = len(schema) > 0 and all(dtype == nw.Float32 for dtype in schema.values())
+    booleans = [name for name, dtype in schema.items() if dtype == nw.Boolean]
+    if booleans:  # else pandas goes through an array of Python objects
+        frame = frame.with_columns(nw.col(*booleans).cast(nw.Float64))
+    return np.asarray(frame.to_numpy(), dtype=np.float32 if small else np.float64), names
+
+
+def _check_csr(X: Any) -> Any:
+    _check_dimensions(X)
+    dtype = _real_dtype(X.dtype)
+    X = X.tocsr()  # itself where it is CSR
+    X = X.astype(dtype, copy=False)
+    arrays = (X.data, X.indices, X.indptr)
+    plain = all(a.flags.c_contiguous and a.flags.aligned for a in arrays)
+    if not (plain and X.indices.dtype == X.indptr.dtype and X.indices.dtype in _INDICES):
+        X = type(X)(tuple(map(np.array, arrays)), shape=X.shape)  # scipy settles the index types
+    _check_csr_structure(X)
+    return X
+
+
+def _check_csr_structure(X: Any) -> None:
+    n_rows, n_features = X.shape
+    indptr, nnz = X.indptr, int(X.indptr[-1])
+    if len(indptr) != n_rows + 1 or indptr[0] != 0 or nnz > min(len(X.indices), len(X.data)):
+        raise MarginRankError(
+            f"X is not a valid CSR matrix: indptr must have {n_rows + 1} entries from 0 to the number of "
+            f"stored values; got {len(indptr)} from {indptr[0]} to {nnz} with {len(X.data)} values."
+        )
+    row = first_bad_row(X.indices[:nnz], indptr, n_features, default_threads())
+    if row >= 0:
+        if indptr[row + 1] < indptr[row]:
+            raise MarginRankError(f"X is not a valid CSR matrix: indptr falls at row {row}.")
+        columns = X.indices[indptr[row] : indptr[row + 1]]
+        column = columns[(columns < 0) | (columns >= n_features)][0]
+        raise MarginRankError(
+            f"X is not a valid CSR matrix: row {row} has column index {column}, "
+            f"but there are {n_features} columns."
+        )
+
+
+def _row_of_entry(indptr: NDArray[Any], k: int) -> int:
+    return int(np.searchsorted(indptr, k, side="right")) - 1
+
+
+def _check_dimensions(X: Any) -> None:
+    if X.ndim != 2:
+        raise MarginRankError(
+            f"X must be 2-D, (rows, features); got {X.ndim}-D of shape {X.shape}. Reshape your data: "
+            "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row."
+        )
+
+
+def _real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype.kind == "c":
+        raise MarginRankError("Complex data not supported: X must hold real numbers.")
+    if dtype in _REALS:
+        return dtype
+    if dtype.kind not in "biufO":
+        raise MarginRankError(f"X must hold numbers; got {dtype}. Encode strings and dates first.")
+    return np.dtype(np.float32 if dtype == np.float16 else np.float64)
+
+
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """Return the values as an array, whatever regular sequence they are."""
+    if isinstance(values, np.ndarray):
+        return values
+    try:
+        return np.asarray(values)
+    except ValueError:  # numpy's words for rows of different lengths help nobody
+        raise MarginRankError(f"{name} must be a regular array; got rows of different lengths.") from None
+
+
+def _objects_to_float(values: NDArray[Any], name: str) -> Vector:
+    for k, value in enumerate(values.flat):
+        if not isinstance(value, Real):
+            place = k // values.shape[1] if values.ndim == 2 else k
+            raise MarginRankError(f"{name} must hold numbers; entry {place} holds {value!r}.")
+    return values.astype(np.float64)
+
+
+def check_length(length: int, name: str, unit: str, n: int) -> None:
+    """Raise unless there is one entry per row, query or pair."""
+    if length != n:
+        unit, units = (
+            ("row of X", "rows") if unit == "row" else (unit, "queries" if unit == "query" else "pairs")
+        )
+        raise MarginRankError(f"{name} must have one entry per {unit}; got {length} for {n} {units}.")
+
+
+def _check_nonnegative(values: Vector, name: str, unit: str) -> None:
+    if values.min() < 0:
+        k = int(np.argmax(values < 0))
+        raise MarginRankError(f"{name} must be at least 0; got {values[k]:g} at {unit} {k}.")
+
+
+def _as_vector(values: Any, name: str, unit: str, n: int) -> Vector:
+    """Return finite float64 numbers, one per row, query or pair."""
+    values = as_array(values, name)
+    if values.ndim != 1:
+        raise MarginRankError(f"{name} must be 1-D, one entry per {unit}; got shape {values.shape}.")
+    check_length(len(values), name, unit, n)
+    kind = values.dtype.kind
+    if kind == "c":
+        raise MarginRankError(f"Complex data not supported: {name} must hold real numbers.")
+    if kind not in "biufO":
+        raise MarginRankError(
+            f"{name} must hold numbers; got {values.dtype}. Encode strings and dates first."
+        )
+    if kind == "O":
+        values = _objects_to_float(values, name)
+    clean = np.require(values, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
+    k = first_nonfinite(clean, default_threads())
+    if k >= 0:
+        what = "NaN" if np.isnan(clean[k]) else "infinity"
+        raise MarginRankError(
+            f"{name} contains {what} (first at {unit} {k}); every {unit} needs a finite number."
+        )
+    if kind in "iu" and np.abs(clean).max(initial=0.0) > _LAST_EXACT_INTEGER:
+        raise MarginRankError(
+            f"{name} holds integers beyond 2**53, which float64 cannot tell apart; subtract a constant first."
+        )
+    return clean
