@@ -1,0 +1,36 @@
+"""The contract of a design: products with X, never seeing labels."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank._kernels import QueryLoss
+
+Vector = NDArray[np.float64]
+
+
+class Design(Protocol):
+    """Products with a matrix whose rows are taken in the order of the loss."""
+
+    shape: tuple[int, int]
+
+    def scores(self, w: Vector) -> Vector:
+        """Return ``X w``."""
+
+    def adjoint(self, g: Vector) -> Vector:
+        """Return ``X' g``."""
+
+    def fuses(self, loss: QueryLoss) -> bool:
+        """Whether the fused products pay for this loss: many queries, each small enough for the cache."""
+
+    def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
+        """Return scores, value and gradient of the loss there, and ``X' g``, in one read of X."""
+
+    def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
+        """Return ``X' H(scores) X v`` in one read of X."""
+
+    def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
+        """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""

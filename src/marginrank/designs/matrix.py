@@ -1,0 +1,104 @@
+"""Products with the user's own matrix, dense or CSR, in place: no copy, no conversion, no regrouping."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank import _kernels
+from marginrank._kernels import QueryLoss
+from marginrank.designs.base import Vector
+from marginrank.designs.sampling import sample_rows, weighted_squares
+from marginrank.validation import Matrix, is_sparse
+
+_DENSE = {"float32": _kernels.DenseF32, "float64": _kernels.DenseF64}
+_CSR = {
+    ("float32", "int32"): _kernels.CsrF32I32,
+    ("float32", "int64"): _kernels.CsrF32I64,
+    ("float64", "int32"): _kernels.CsrF64I32,
+    ("float64", "int64"): _kernels.CsrF64I64,
+}
+# A query must fit the cache of one core with room to spare, and there must be queries enough to share.
+_FUSED_QUERY_BYTES = 256 * 1024
+_FUSED_QUERIES = 64
+
+
+class MatrixDesign:
+    """Rows of a matrix, in the order of the loss.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+        As ``validation.check_matrix`` returns it.
+    rows : ndarray of int64, optional
+        Row numbers in the order of the loss; None takes all rows as they stand.
+    n_threads : int
+        Threads to use; the result does not depend on it.
+
+    Notes
+    -----
+    Sums are in float64 whatever the data are. Partial sums of the adjoint belong to fixed blocks of rows and
+    meet in a fixed binary tree, so the bits are the same for any number of threads.
+    """
+
+    def __init__(self, X: Matrix, rows: NDArray[np.int64] | None = None, *, n_threads: int) -> None:
+        self._X = X
+        self._rows = rows
+        self._n_threads = n_threads
+        if is_sparse(X):
+            kind = _CSR[X.dtype.name, X.indices.dtype.name]
+            self._native = kind(X.data, X.indices, X.indptr, X.shape[1], rows)
+        else:
+            self._native = _DENSE[X.dtype.name](X, rows)
+        self.shape = (self._native.n_rows, self._native.n_cols)
+        self._partial_lock = Lock()
+
+    @cached_property
+    def _partial(self) -> NDArray[np.float64]:
+        """Partial sums of the adjoint, kept from pass to pass: fresh memory costs page faults every time."""
+        return np.empty((self._native.adjoint_blocks, self.shape[1]))
+
+    def scores(self, w: Vector) -> Vector:
+        """Return ``X w``."""
+        out = np.empty(self.shape[0])
+        self._native.scores(w, out, self._n_threads)
+        return out
+
+    def adjoint(self, g: Vector) -> Vector:
+        """Return ``X' g``."""
+        out = np.empty(self.shape[1])
+        with self._partial_lock:
+            self._native.adjoint(g, self._partial, out, self._n_threads)
+        return out
+
+    def fuses(self, loss: QueryLoss) -> bool:
+        """Whether the fused products pay for this loss."""
+        longest = loss.longest_query * self._native.row_bytes
+        return loss.n_queries >= _FUSED_QUERIES and longest <= _FUSED_QUERY_BYTES
+
+    def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
+        """Return scores, value and gradient of the loss there, and ``X' g``, in one read of X."""
+        scores, gradient, out = np.empty(self.shape[0]), np.empty(self.shape[0]), np.empty(self.shape[1])
+        with self._partial_lock:
+            value = self._native.fused(loss, w, scores, gradient, self._partial, out, self._n_threads)
+        return scores, value, gradient, out
+
+    def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
+        """Return ``X' H(scores) X v`` in one read of X."""
+        direction, product, out = np.empty(self.shape[0]), np.empty(self.shape[0]), np.empty(self.shape[1])
+        with self._partial_lock:
+            self._native.fused_hvp(loss, v, scores, direction, product, self._partial, out, self._n_threads)
+        return out
+
+    def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
+        """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""
+        positions, starts = sample_rows(query_ptr)
+        weight = row_weight[positions]
+        total = float(weight.sum())
+        if total == 0.0:
+            return np.zeros(self.shape[1])
+        rows = positions if self._rows is None else self._rows[positions]
+        return weighted_squares(self._X[rows], weight, starts) * (float(row_weight.sum()) / total)

@@ -1,0 +1,47 @@
+"""Columns divided by a scale, without touching the data: the scale goes into ``w`` and out of ``X' g``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank._kernels import QueryLoss
+from marginrank.designs.base import Design, Vector
+
+
+class ScaledDesign:
+    """The design ``X D^-1`` for a diagonal of positive column scales.
+
+    Only the divisor matters for ranking: a constant added to a column moves all scores alike. So sparse data
+    stay sparse, and coefficients in raw units are those of this design divided by the scale.
+    """
+
+    def __init__(self, inner: Design, scale: Vector) -> None:
+        self._inner = inner
+        self._scale = scale
+        self.shape = inner.shape
+
+    def scores(self, w: Vector) -> Vector:
+        """Return ``X D^-1 w``."""
+        return self._inner.scores(w / self._scale)
+
+    def adjoint(self, g: Vector) -> Vector:
+        """Return ``D^-1 X' g``."""
+        return self._inner.adjoint(g) / self._scale
+
+    def fuses(self, loss: QueryLoss) -> bool:
+        """Whether the fused products pay for this loss."""
+        return self._inner.fuses(loss)
+
+    def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
+        """Return scores, value and gradient of the loss there, and the adjoint of that gradient."""
+        scores, value, gradient, adjoint = self._inner.fused(w / self._scale, loss)
+        return scores, value, gradient, adjoint / self._scale
+
+    def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
+        """Return ``D^-1 X' H(scores) X D^-1 v``."""
+        return self._inner.fused_hvp(v / self._scale, scores, loss) / self._scale
+
+    def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
+        """Estimate the weighted squares of the scaled columns, centred within queries."""
+        return self._inner.centred_squares(row_weight, query_ptr) / np.square(self._scale)

@@ -1,0 +1,32 @@
+"""Losses: risks of the scores.
+
+``QUERY_LOSSES`` and ``PREFERENCE_LOSSES`` map the names that estimators accept to the loss over labelled
+queries and over explicit pairs. The contract tests run over both.
+"""
+
+from marginrank.losses.base import Loss, ScorePoint
+from marginrank.losses.pairwise import HingeLoss, PairwiseLoss, SquaredHingeLoss, Weighting
+from marginrank.losses.preferences import HingePreferences, PreferenceLoss, SquaredHingePreferences
+
+QUERY_LOSSES: dict[str, type[PairwiseLoss]] = {
+    "hinge": HingeLoss,
+    "squared_hinge": SquaredHingeLoss,
+}
+PREFERENCE_LOSSES: dict[str, type[PreferenceLoss]] = {
+    "hinge": HingePreferences,
+    "squared_hinge": SquaredHingePreferences,
+}
+
+__all__ = [
+    "PREFERENCE_LOSSES",
+    "QUERY_LOSSES",
+    "HingeLoss",
+    "HingePreferences",
+    "Loss",
+    "PairwiseLoss",
+    "PreferenceLoss",
+    "ScorePoint",
+    "SquaredHingeLoss",
+    "SquaredHingePreferences",
+    "Weighting",
+]

@@ -1,0 +1,65 @@
+"""The contract of a loss: from scores to value, gradient and Hessian product, never seeing X."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank._kernels import QueryLoss
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ScorePoint:
+    """A loss at one vector of scores.
+
+    Attributes
+    ----------
+    value : float
+        The risk.
+    gradient : ndarray
+        A (sub)gradient with respect to the scores.
+    hvp : callable
+        Product of the (generalised) Hessian in score space with a vector.
+    """
+
+    value: float
+    gradient: Vector
+    hvp: Callable[[Vector], Vector] = field(repr=False)
+
+
+class Loss(Protocol):
+    """A convex, nonnegative risk of the scores."""
+
+    @property
+    def name(self) -> str:
+        """As users write it."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of scores."""
+
+    @property
+    def smooth(self) -> bool:
+        """Whether Hessian products mean something to a Newton method."""
+
+    @property
+    def native(self) -> QueryLoss | None:
+        """The compiled sum over queries, for designs to fuse with; None where the loss is no such sum."""
+
+    def at(self, scores: Vector) -> ScorePoint:
+        """Evaluate at the scores."""
+
+    def point(self, scores: Vector, value: float, gradient: Vector) -> ScorePoint:
+        """Wrap what a fused pass computed at the scores."""
+
+    def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
+        """Return row weights and query offsets that give the diagonal of the Hessian.
+
+        It is about the weighted squares of the columns, centred within each query.
+        """

@@ -1,0 +1,130 @@
+"""Pairwise hinge and squared hinge within queries, or over one global ranking.
+
+With ``i`` the lower and ``j`` the higher row of a comparable pair, the risks are weighted means of
+``max(0, 1 - (p_j - p_i))`` and of its square. Pairs are counted, never formed: see
+``native/include/marginrank/pair_sweep.hpp`` for large queries and ``pair_brute.hpp`` for small ones.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank._kernels import PairLabels, PairLoss, QueryLoss
+from marginrank.data import TrainingView
+from marginrank.losses.base import ScorePoint, Vector
+from marginrank.validation import nothing_to_rank
+
+Weighting = Literal["pairs", "queries"]
+
+
+class PairwiseLoss:
+    """Base of the losses over the comparable pairs of queries.
+
+    Parameters
+    ----------
+    view : TrainingView
+        Labels, weights and query offsets, in the order of the scores.
+    weighting : {"pairs", "queries"}
+        Mean over all pairs, or mean over queries of each query's mean.
+    n_threads : int
+        Threads to use; the result does not depend on it.
+
+    Attributes
+    ----------
+    n_pairs : int
+        Comparable pairs.
+
+    Notes
+    -----
+    An evaluation costs O(m log m) for m rows, in memory O(m).
+    """
+
+    name: ClassVar[str]
+    smooth: ClassVar[bool]
+
+    def __init__(self, view: TrainingView, *, weighting: Weighting, n_threads: int) -> None:
+        labels = PairLabels(view.y, view.query_ptr, view.sample_weight, n_threads)
+        pair_weight = labels.pair_weight
+        if not pair_weight.any():
+            raise nothing_to_rank(len(pair_weight))
+        self.n_rows = len(view.y)
+        self.n_pairs = int(labels.n_pairs.sum())
+        self._labels = labels
+        self._query_ptr = view.query_ptr
+        self._sample_weight = view.sample_weight
+        self._n_threads = n_threads
+        self._scale = _query_scale(pair_weight, view.query_weight, weighting)
+        self._native = PairLoss(labels, self._scale, self.smooth)
+        self.native: QueryLoss | None = self._native
+
+    def at(self, scores: Vector) -> ScorePoint:
+        """Evaluate at the scores."""
+        gradient = np.empty(self.n_rows)
+        value = self._native.evaluate(scores, gradient, self._n_threads)
+        return self.point(scores, value, gradient)
+
+    def point(self, scores: Vector, value: float, gradient: Vector) -> ScorePoint:
+        """Wrap what a fused pass computed at the scores."""
+        return ScorePoint(value, gradient, partial(self._hvp, scores))
+
+    def _hvp(self, scores: Vector, direction: Vector) -> Vector:
+        product = np.empty(self.n_rows)
+        self._native.hessian(scores, direction, product, self._n_threads)
+        return product
+
+    def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
+        """Return row weights and query offsets for the diagonal of the Hessian at equal scores."""
+        by_row = np.repeat(2.0 * self._scale, np.diff(self._query_ptr))
+        return by_row * self._labels.partner_weight(), self._query_ptr
+
+    def active_partners(self, scores: Vector) -> tuple[Vector, Vector]:
+        """Return for each row the weight of its active partners with a higher and with a lower label.
+
+        Without weights these are the counts ``c`` and ``d`` of the TreeRSVM paper, exact integers.
+        """
+        above, below = np.empty(self.n_rows), np.empty(self.n_rows)
+        self._native.active_partners(scores, above, below, self._n_threads)
+        return above, below
+
+    def mean_error(self, ranks: Vector) -> float:
+        """Return the mean share of wrongly ordered pairs, ties half, for whole-numbered ranks as scores."""
+        # With whole numbers, "within the margin of 1" means "not above": of N pairs, the counts below are
+        # those in wrong order or tied (A) and those in right order or tied (B); wrong + ties/2 is
+        # (N + A - B) / 2.
+        wrong_or_tied, _ = self.active_partners(ranks)
+        right_or_tied, _ = self.active_partners(-ranks)
+        surplus = wrong_or_tied - right_or_tied
+        if self._sample_weight is not None:
+            surplus *= self._sample_weight
+        by_query = np.add.reduceat(surplus, self._query_ptr[:-1])
+        return 0.5 + 0.5 * float(self._scale @ by_query)
+
+
+class HingeLoss(PairwiseLoss):
+    """Mean of ``max(0, 1 - (p_j - p_i))``."""
+
+    name = "hinge"
+    smooth = False
+
+
+class SquaredHingeLoss(PairwiseLoss):
+    """Mean of ``max(0, 1 - (p_j - p_i))^2``."""
+
+    name = "squared_hinge"
+    smooth = True
+
+
+def _query_scale(pair_weight: Vector, query_weight: Vector | None, weighting: Weighting) -> Vector:
+    """Return the factor of each query's sum over pairs that makes the whole a mean."""
+    has_pairs = pair_weight > 0.0
+    weight = np.ones(len(pair_weight)) if query_weight is None else query_weight
+    scale: Vector
+    if weighting == "pairs":
+        scale = weight / float(weight @ pair_weight)
+    else:
+        scale = weight / (np.where(has_pairs, pair_weight, 1.0) * weight[has_pairs].sum())
+    return np.where(has_pairs, scale, 0.0)

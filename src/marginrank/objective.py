@@ -1,0 +1,148 @@
+"""The objective ``R(X w) + alpha/2 ||w||^2`` and its points.
+
+A design (the X side) and a loss (the score side) meet only here. Where the loss is a sum over small
+queries, design and loss run fused, chunk by chunk, so that X is read from memory once per gradient
+instead of twice; where it is one big ranking the pass splits into scores, loss and adjoint.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from marginrank._kernels import QueryLoss
+from marginrank.designs.base import Design
+from marginrank.losses.base import Loss, ScorePoint, Vector
+
+_SMALLEST_FUSED_STEP = 1e-3
+
+
+class Objective:
+    """Design, loss and ``alpha``; ``at(w)`` gives a :class:`Point`.
+
+    Parameters
+    ----------
+    design : Design
+        Multiplies with X and its transpose.
+    loss : Loss
+        The risk as a function of the scores ``X w``.
+    alpha : float
+        Weight of ``||w||^2 / 2``.
+
+    Attributes
+    ----------
+    passes : float
+        Passes over X so far; one product ``X w`` or ``X' g`` counts half.
+    """
+
+    def __init__(self, design: Design, loss: Loss, alpha: float) -> None:
+        self.design = design
+        self.loss = loss
+        self.alpha = alpha
+        self.n_features = design.shape[1]
+        self.smooth = loss.smooth
+        self.name = loss.name
+        self.passes = 0.0
+        native = loss.native
+        self.fused_loss: QueryLoss | None = native if native is not None and design.fuses(native) else None
+
+    def at(self, w: Vector) -> Point:
+        """Evaluate at ``w``: half a pass over X, or a whole fused one that includes the gradient."""
+        if self.fused_loss is not None:
+            self.passes += 1.0
+            scores, value, gradient, risk_gradient = self.design.fused(w, self.fused_loss)
+            return Point(self, w, scores, self.loss.point(scores, value, gradient), risk_gradient)
+        scores = self.scores(w)
+        return Point(self, w, scores, self.loss.at(scores))
+
+    def curvature(self) -> Vector:
+        """Estimate the diagonal of the Hessian of the risk at ``w = 0`` from a sample of the rows."""
+        return self.design.centred_squares(*self.loss.curvature())
+
+    def scores(self, w: Vector) -> Vector:
+        """Return ``X w`` and count it; the origin, where most runs start, costs nothing."""
+        if not w.any():
+            return np.zeros(self.design.shape[0])
+        self.passes += 0.5
+        return self.design.scores(w)
+
+    def adjoint(self, g: Vector) -> Vector:
+        """Return ``X' g`` and count it."""
+        self.passes += 0.5
+        return self.design.adjoint(g)
+
+
+class Point:
+    """The objective at one ``w``; everything it answers follows from its scores."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        w: Vector,
+        scores: Vector,
+        score_point: ScorePoint,
+        risk_gradient: Vector | None = None,
+    ) -> None:
+        self.objective = objective
+        self.w = w
+        self.scores = scores
+        self.score_point = score_point
+        self.risk = score_point.value
+        self.value = self.risk + 0.5 * objective.alpha * float(w @ w)
+        self._risk_gradient = risk_gradient
+
+    @property
+    def risk_gradient(self) -> Vector:
+        """A (sub)gradient of the risk with respect to ``w``, computed when first asked for."""
+        if self._risk_gradient is None:
+            self._risk_gradient = self.objective.adjoint(self.score_point.gradient)
+        return self._risk_gradient
+
+    def hvp(self, v: Vector) -> Vector:
+        """Product of the Hessian of the objective with ``v``."""
+        objective = self.objective
+        if objective.fused_loss is not None:
+            objective.passes += 1.0
+            product = objective.design.fused_hvp(v, self.scores, objective.fused_loss)
+        else:
+            product = objective.adjoint(self.score_point.hvp(objective.scores(v)))
+        return product + objective.alpha * v
+
+    def along(self, direction: Vector) -> Line:
+        """The objective on the line ``w + t * direction``."""
+        return Line(self, direction)
+
+
+class Line:
+    """The objective on a line through a point.
+
+    When design and loss are fused, the first trial is a whole fused pass, because it is accepted most
+    of the time and then its gradient is already there; ``X d`` follows from its scores by a difference.
+    """
+
+    def __init__(self, start: Point, direction: Vector) -> None:
+        self._start = start
+        self._direction = direction
+        self._score_direction: Vector | None = None
+
+    def at(self, t: float) -> Point:
+        """Return the point ``w + t * direction``."""
+        start, objective = self._start, self._start.objective
+        w = start.w + t * self._direction
+        if self._score_direction is None:
+            # From a tiny step the difference would have lost its digits.
+            if objective.fused_loss is not None and abs(t) >= _SMALLEST_FUSED_STEP:
+                point = objective.at(w)
+                self._score_direction = (point.scores - start.scores) / t
+                return point
+            self._score_direction = objective.scores(self._direction)
+        scores = start.scores + t * self._score_direction
+        return Point(objective, w, scores, objective.loss.at(scores))
+
+    def slope(self, point: Point) -> float:
+        """Derivative in ``t`` of the objective at a point of this line."""
+        if self._score_direction is None:
+            self._score_direction = self._start.objective.scores(self._direction)
+        alpha = self._start.objective.alpha
+        return float(
+            point.score_point.gradient @ self._score_direction + alpha * np.dot(point.w, self._direction)
+        )

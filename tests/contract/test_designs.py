@@ -1,0 +1,151 @@
+"""What every design must hold: the adjoint identity, equality with the dense product, the same bits."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from brute_force import random_view, relative_error
+from marginrank.designs import MatrixDesign, ScaledDesign
+from marginrank.losses import QUERY_LOSSES
+
+# Accumulated in float64: a few dozen roundings.
+ROUNDING = 1e-13
+N_COLS = 13  # no multiple of a register's width
+SIZES = [1, 2, 30, 7, 1, 64, 330, 5] + [9] * 80
+N_ROWS = sum(SIZES)
+
+
+def dense_matrix(dtype):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(N_ROWS + 20, N_COLS)) * (rng.random((N_ROWS + 20, N_COLS)) < 0.4)
+    X[::7] = 0.0
+    return X.astype(dtype)
+
+
+def csr_matrix(dtype, index):
+    X = sparse.csr_array(dense_matrix(dtype))
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    return X
+
+
+STORAGES = {f"dense {dtype}": dense_matrix(dtype) for dtype in ("float32", "float64")} | {
+    f"csr {dtype} {index}": csr_matrix(dtype, index)
+    for dtype in ("float32", "float64")
+    for index in ("int32", "int64")
+}
+SCALE = np.random.default_rng(2).lognormal(size=N_COLS)
+
+
+class Case:
+    """A design, and the same rows as a dense float64 matrix."""
+
+    def __init__(self, storage, listed, scaled):
+        rng = np.random.default_rng(3)
+        self.rng = rng
+        X = STORAGES[storage]
+        # A list may leave out rows, take them in any order, and repeat them.
+        self.rows = rng.integers(X.shape[0], size=N_ROWS) if listed else None
+        if not listed:
+            X = X[:N_ROWS]
+        self.X, self.scaled = X, scaled
+        self.plain = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+        if listed:
+            self.plain = self.plain[self.rows]
+        if scaled:
+            self.plain = self.plain / SCALE
+
+    def design(self, n_threads=1):
+        inner = MatrixDesign(self.X, self.rows, n_threads=n_threads)
+        return ScaledDesign(inner, SCALE) if self.scaled else inner
+
+
+@pytest.fixture(params=[False, True], ids=["raw", "scaled"])
+def scaled(request):
+    return request.param
+
+
+@pytest.fixture(params=[False, True], ids=["all rows", "listed rows"])
+def listed(request):
+    return request.param
+
+
+@pytest.fixture(params=STORAGES)
+def case(request, listed, scaled):
+    return Case(request.param, listed, scaled)
+
+
+def test_shape_is_that_of_the_rows_taken(case):
+    assert case.design().shape == case.plain.shape
+
+
+def test_scores_equal_the_dense_product(case):
+    w = case.rng.normal(size=N_COLS)
+    assert relative_error(case.design().scores(w), case.plain @ w) < ROUNDING
+
+
+def test_adjoint_equals_the_dense_product(case):
+    g = case.rng.normal(size=N_ROWS) * (case.rng.random(N_ROWS) < 0.5)
+    assert relative_error(case.design().adjoint(g), case.plain.T @ g) < ROUNDING
+
+
+def test_adjoint_identity(case):
+    design = case.design()
+    w, g = case.rng.normal(size=N_COLS), case.rng.normal(size=N_ROWS)
+    assert design.scores(w) @ g == pytest.approx(w @ design.adjoint(g), rel=1e-11)
+
+
+def test_the_adjoint_of_zero_is_zero(case):
+    assert not case.design().adjoint(np.zeros(N_ROWS)).any()
+
+
+def test_results_are_new_arrays(case):
+    design = case.design()
+    first, again = design.adjoint(np.ones(N_ROWS)), design.adjoint(np.zeros(N_ROWS))
+    assert first.any()
+    assert not again.any()
+
+
+@pytest.mark.parametrize("name", QUERY_LOSSES)
+@pytest.mark.parametrize("weight", [None, "real"])
+def test_fused_equals_its_parts(case, name, weight):
+    view = random_view(case.rng, SIZES, weight=weight)
+    loss = QUERY_LOSSES[name](view, weighting="queries", n_threads=1)
+    design = case.design()
+    assert design.fuses(loss.native)
+    w, v = case.rng.normal(size=(2, N_COLS))
+    scores, value, gradient, adjoint = design.fused(w, loss.native)
+    apart = loss.at(design.scores(w))
+    assert np.array_equal(scores, design.scores(w))
+    assert value == pytest.approx(apart.value, rel=1e-12)
+    assert relative_error(gradient, apart.gradient) < 1e-12
+    assert relative_error(adjoint, design.adjoint(apart.gradient)) < 1e-12
+    product = design.fused_hvp(v, scores, loss.native)
+    assert relative_error(product, design.adjoint(apart.hvp(design.scores(v)))) < 1e-12
+
+
+@pytest.mark.parametrize("n_threads", [2, 4])
+def test_bits_do_not_depend_on_the_threads(case, n_threads):
+    view = random_view(case.rng, SIZES)
+    native = QUERY_LOSSES["squared_hinge"](view, weighting="pairs", n_threads=1).native
+    one, many = case.design(1), case.design(n_threads)
+    w, v, g = case.rng.normal(size=N_COLS), case.rng.normal(size=N_COLS), case.rng.normal(size=N_ROWS)
+    assert np.array_equal(many.scores(w), one.scores(w))
+    assert np.array_equal(many.adjoint(g), one.adjoint(g))
+    for mine, other in zip(many.fused(w, native), one.fused(w, native), strict=True):
+        assert np.array_equal(mine, other)
+    scores = one.scores(w)
+    assert np.array_equal(many.fused_hvp(v, scores, native), one.fused_hvp(v, scores, native))
+
+
+def test_centred_squares_of_all_rows_equal_the_definition(case):
+    query_ptr = np.concatenate(([0], np.cumsum(SIZES)))
+    row_weight = case.rng.random(N_ROWS) * (case.rng.random(N_ROWS) < 0.8)
+    row_weight[query_ptr[3] : query_ptr[4]] = 0.0
+    want = np.zeros(N_COLS)
+    for first, last in pairwise(query_ptr):
+        X, h = case.plain[first:last], row_weight[first:last]
+        if h.any():
+            want += h @ (X - np.average(X, axis=0, weights=h)) ** 2
+    assert relative_error(case.design().centred_squares(row_weight, query_ptr), want) < 1e-11
