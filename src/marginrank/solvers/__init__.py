@@ -1,0 +1,27 @@
+"""Solvers: drive an objective to a certified gap.
+
+``SOLVERS`` maps the names that estimators accept to the classes here.
+"""
+
+from marginrank.solvers.base import Callback, Objective, Progress, Solver, SolverResult
+from marginrank.solvers.bundle import Bundle
+from marginrank.solvers.newton import TruncatedNewton
+from marginrank.solvers.quasi_newton import QuasiNewton
+
+SOLVERS: dict[str, type[QuasiNewton] | type[Bundle] | type[TruncatedNewton]] = {
+    "lbfgs": QuasiNewton,
+    "bundle": Bundle,
+    "newton": TruncatedNewton,
+}
+
+__all__ = [
+    "SOLVERS",
+    "Bundle",
+    "Callback",
+    "Objective",
+    "Progress",
+    "QuasiNewton",
+    "Solver",
+    "SolverResult",
+    "TruncatedNewton",
+]

@@ -1,0 +1,104 @@
+"""The contract between an objective and a solver, on one page.
+
+A solver sees ``J(w) = R(w) + alpha/2 ||w||^2`` through points. A point is immutable: it was computed
+at one ``w`` and answers from what it has, so no order of calls can be wrong. Solvers need numpy only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+class Point(Protocol):
+    """The objective at one ``w``."""
+
+    @property
+    def w(self) -> Vector:
+        """Where this point is."""
+
+    @property
+    def value(self) -> float:
+        """``R(w) + alpha/2 ||w||^2``."""
+
+    @property
+    def risk(self) -> float:
+        """``R(w)``."""
+
+    @property
+    def risk_gradient(self) -> Vector:
+        """A (sub)gradient of ``R`` at ``w``; costs half a pass over X when first asked for."""
+
+    def hvp(self, v: Vector) -> Vector:
+        """Product of the Hessian of ``J`` (regulariser included) with ``v``; one pass over X."""
+
+    def along(self, direction: Vector) -> Line:
+        """The objective on the line ``w + t * direction``."""
+
+
+class Line(Protocol):
+    """The objective on a line: half a pass over X for the whole line, then only the loss per point."""
+
+    def at(self, t: float) -> Point:
+        """Return the point ``w + t * direction``."""
+
+    def slope(self, point: Any) -> float:
+        """Derivative in ``t`` of the objective at a point that ``at`` returned, or at the line's start."""
+
+
+class Objective(Protocol):
+    """What solvers minimise."""
+
+    alpha: float
+    n_features: int
+    passes: float
+    smooth: bool
+
+    def at(self, w: Vector) -> Point:
+        """Evaluate at ``w``."""
+
+    def curvature(self) -> Vector:
+        """Estimate the diagonal of the Hessian of ``R`` near ``w = 0``, from a sample of the rows."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One line of a solver's log; also what callbacks receive."""
+
+    iteration: int
+    value: float
+    bound: float
+    gap: float
+    passes: float
+    seconds: float
+
+
+Callback = Callable[[Progress], bool | None]
+
+
+@dataclass(frozen=True)
+class SolverResult:
+    """The best point found and how good it is known to be."""
+
+    w: Vector
+    value: float
+    bound: float
+    gap: float
+    n_iter: int
+    status: str
+    history: Sequence[Progress] = field(repr=False)
+
+
+class Solver(Protocol):
+    """Drives an objective to a certified gap."""
+
+    def minimize(
+        self, objective: Objective, w0: Vector | None = None, callback: Callback | None = None
+    ) -> SolverResult:
+        """Minimise; never raises for slow convergence, the result's ``status`` tells."""

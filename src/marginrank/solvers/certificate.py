@@ -1,0 +1,180 @@
+"""What every solver keeps while it runs: the best point, the lower bound, and the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+import numpy as np
+
+from marginrank.solvers.base import Callback, Objective, Point, Progress, SolverResult, Vector
+from marginrank.solvers.planes import CuttingPlanes
+
+# The quadratic programme is solved to this part of the gap that is asked for: what it leaves open is not
+# worth a pass over the data.
+_QP_PRECISION = 0.02
+
+
+class Certificate:
+    """Best value from above, cutting planes from below, and the progress between them.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is minimised.
+    tol : float
+        Relative gap at which the run is over.
+    callback : callable or None
+        Receives each :class:`Progress`; returning True stops the run.
+
+    Attributes
+    ----------
+    planes : CuttingPlanes
+        One plane per gradient that was computed.
+    bound : float
+        Lower bound of the optimum; it never exceeds the best value.
+    history : list of Progress
+        One entry per iteration, starting with the first point.
+    """
+
+    def __init__(self, objective: Objective, tol: float, callback: Callback | None = None) -> None:
+        self.objective = objective
+        self.tol = tol
+        self.planes = CuttingPlanes(objective.alpha, objective.n_features)
+        self.bound = 0.0
+        self.history: list[Progress] = []
+        self._best: Point | None = None
+        self._callback = callback
+        self._started = perf_counter()
+
+    @property
+    def best(self) -> Point:
+        """The point with the lowest value so far."""
+        if self._best is None:
+            raise RuntimeError("No point has been observed yet.")
+        return self._best
+
+    @property
+    def has_point(self) -> bool:
+        """Whether any point was observed."""
+        return self._best is not None
+
+    @property
+    def slack(self) -> float:
+        """Best value minus bound."""
+        return self.best.value - self.bound
+
+    @property
+    def gap(self) -> float:
+        """The slack relative to the best value; 0 where that value is 0."""
+        return self.slack / self.best.value if self.best.value > 0.0 else 0.0
+
+    @property
+    def iteration(self) -> int:
+        """Number of iterations reported so far."""
+        return len(self.history) - 1
+
+    def observe(self, point: Point) -> None:
+        """Take note of a point's value, which costs nothing."""
+        if self._best is None or point.value < self._best.value:
+            self._best = point
+
+    def cut(self, point: Point) -> Vector:
+        """Add the plane of a point and return the gradient of the whole objective there."""
+        self.observe(point)
+        slope = point.risk_gradient
+        self.planes.add(slope, point.risk - float(slope @ point.w))
+        return slope + self.objective.alpha * point.w
+
+    def report(self) -> str | None:
+        """Improve the bound, log the iteration, and say why the run is over, if it is."""
+        value = self.best.value
+        bound = self.planes.bound(_QP_PRECISION * self.tol * value)
+        self.bound = min(max(self.bound, bound), value)
+        progress = Progress(
+            iteration=len(self.history),
+            value=value,
+            bound=self.bound,
+            gap=self.gap,
+            passes=self.objective.passes,
+            seconds=perf_counter() - self._started,
+        )
+        self.history.append(progress)
+        stop = self._callback is not None and bool(self._callback(progress))
+        if self.gap <= self.tol:
+            return "converged"
+        return "stopped" if stop else None
+
+    def settled(self, window: int, part: float) -> bool:
+        """Whether the best value fell by less than ``part`` of the slack in ``window`` iterations."""
+        if len(self.history) <= window:
+            return False
+        return self.history[-1 - window].value - self.best.value < part * self.slack
+
+    def stuck(self, window: int, shrink: float) -> bool:
+        """Whether the slack of ``window`` iterations ago has not shrunk below ``shrink`` times itself."""
+        if len(self.history) <= window:
+            return False
+        past = self.history[-1 - window]
+        return self.slack > shrink * (past.value - past.bound)
+
+    def result(self, status: str) -> SolverResult:
+        """Return the best point with its certificate."""
+        best = self.best
+        return SolverResult(
+            w=best.w,
+            value=best.value,
+            bound=self.bound,
+            gap=self.gap,
+            n_iter=max(self.iteration, 0),
+            status=status,
+            history=tuple(self.history),
+        )
+
+
+def certify(
+    run: Callable[[Certificate, Point], str],
+    objective: Objective,
+    w0: Vector | None,
+    tol: float,
+    callback: Callback | None,
+) -> SolverResult:
+    """Evaluate the start, let ``run`` continue from there, and return the best point even on Ctrl-C.
+
+    Parameters
+    ----------
+    run : callable
+        Takes the certificate, whose first plane is there, and the first point; returns the status.
+    objective : Objective
+        What is minimised.
+    w0 : ndarray or None
+        Where to start; None is the origin.
+    tol : float
+        Relative gap at which the run is over.
+    callback : callable or None
+        See :class:`Certificate`.
+
+    Returns
+    -------
+    SolverResult
+        Its status is "interrupted" after Ctrl-C. An interrupt before the first point has a value leaves
+        nothing to return and is raised again.
+    """
+    certificate = Certificate(objective, tol, callback)
+    try:
+        start = objective.at(_start(objective, w0))
+        certificate.observe(start)
+        if start.value > 0.0:
+            certificate.cut(start)
+        status = certificate.report() or run(certificate, start)
+    except KeyboardInterrupt:
+        if not certificate.has_point:
+            raise
+        status = "interrupted"
+    return certificate.result(status)
+
+
+def _start(objective: Objective, w0: Vector | None) -> Vector:
+    if w0 is None:
+        return np.zeros(objective.n_features)
+    return np.array(w0, dtype=np.float64)

@@ -1,0 +1,113 @@
+"""Quasi-Newton on the raw objective, with a cutting-plane certificate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from marginrank.solvers.base import Callback, Objective, Point, SolverResult, Vector
+from marginrank.solvers.bundle import cut_to_the_end
+from marginrank.solvers.certificate import Certificate, certify
+from marginrank.solvers.inverse_hessian import InverseHessian
+from marginrank.solvers.line_search import Trial, search
+
+# When the last few steps together gained less than this part of the slack, what is missing is the bound.
+# Planes close to the optimum do not raise it much, those of a bundle do: on LETOR data the switch saves
+# 40 % of the passes. Where features differ by orders of magnitude the bundle is slow, and the bound of
+# quasi-Newton comes late but all at once.
+_WINDOW = 5
+_PATIENT_WINDOW = 30
+_GAIN = 0.02
+_UNEVEN = 1e6
+
+
+@dataclass(frozen=True)
+class QuasiNewton:
+    """Minimise by L-BFGS; every gradient is also a cutting plane.
+
+    The risk may be nonsmooth, as the hinge is: with many rows it behaves like a smooth function until far
+    below the usual gaps. Where steps no longer lead anywhere, or the value has settled and only the bound is
+    missing, the run continues as a :class:`Bundle` from the same planes.
+
+    Parameters
+    ----------
+    tol : float, default=1e-3
+        Relative gap between the best value and the certified lower bound.
+    max_iter : int, default=1000
+        Largest number of iterations.
+    memory : int, default=20
+        Number of steps from which curvature is remembered.
+
+    Notes
+    -----
+    One pass over X per iteration.
+    """
+
+    tol: float = 1e-3
+    max_iter: int = 1000
+    memory: int = 20
+
+    def minimize(
+        self, objective: Objective, w0: Vector | None = None, callback: Callback | None = None
+    ) -> SolverResult:
+        """Minimise ``objective`` from ``w0``, or from the origin.
+
+        Parameters
+        ----------
+        objective : Objective
+            What to minimise.
+        w0 : ndarray of shape (n_features,), optional
+            Where to start.
+        callback : callable, optional
+            Called with a :class:`Progress` after each iteration; returning True stops.
+
+        Returns
+        -------
+        SolverResult
+            Status "converged", "max_iter", "stopped", "interrupted" or "stalled".
+        """
+
+        def run(certificate: Certificate, start: Point) -> str:
+            status = self._descend(certificate, start)
+            return status or cut_to_the_end(certificate, self.max_iter)
+
+        return certify(run, objective, w0, self.tol, callback)
+
+    def _descend(self, certificate: Certificate, point: Point) -> str | None:
+        """Iterate until the run is over, or return None when a bundle would do better."""
+        objective = certificate.objective
+        gradient = point.risk_gradient + objective.alpha * point.w
+        curvature = objective.curvature()
+        inverse = InverseHessian(curvature, objective.alpha, self.memory)
+        uneven = float(np.max(curvature)) > _UNEVEN * (float(np.median(curvature)) + objective.alpha)
+        window = _PATIENT_WINDOW if uneven else _WINDOW
+        while certificate.iteration < self.max_iter:
+            trial = _step(certificate, point, gradient, inverse)
+            if trial is None:
+                if not len(inverse):
+                    return None
+                inverse.forget()
+                continue
+            new_gradient = certificate.cut(trial.point)
+            inverse.update(trial.point.w - point.w, new_gradient - gradient)
+            point, gradient = trial.point, new_gradient
+            status = certificate.report()
+            if status:
+                return status
+            if certificate.settled(window, _GAIN):
+                return None
+        return "max_iter"
+
+
+def _step(certificate: Certificate, point: Point, gradient: Vector, inverse: InverseHessian) -> Trial | None:
+    direction = -inverse.apply(gradient)
+    slope = float(gradient @ direction)
+    if not slope < 0.0:
+        return None
+    if len(inverse):
+        return search(point.along(direction), point, slope, flatness=0.9, max_trials=3)
+    # Without curvature the length is unknown. Were the objective linear down to the bound, this step would
+    # reach it; from the origin it is within a factor of two of the best one.
+    direction *= certificate.slack / -slope
+    return search(point.along(direction), point, -certificate.slack, flatness=0.1, max_trials=6)

@@ -1,0 +1,58 @@
+import numpy as np
+
+from marginrank.solvers.inverse_hessian import InverseHessian
+
+
+def test_the_last_pair_satisfies_the_secant_equation():
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((6, 6))
+    hessian = root @ root.T + np.eye(6)
+    inverse = InverseHessian(np.ones(6), 0.1, memory=4)
+    for _ in range(9):
+        step = rng.standard_normal(6)
+        inverse.update(step, hessian @ step)
+    np.testing.assert_allclose(inverse.apply(hessian @ step), step, rtol=1e-10)
+    assert len(inverse) == 4
+
+
+def test_products_are_descent_directions():
+    rng = np.random.default_rng(1)
+    inverse = InverseHessian(rng.random(5), 1e-3, memory=3)
+    for _ in range(20):
+        gradient = rng.standard_normal(5)
+        assert gradient @ inverse.apply(gradient) > 0.0
+        inverse.update(rng.standard_normal(5), rng.standard_normal(5))
+
+
+def test_pairs_without_curvature_are_skipped():
+    inverse = InverseHessian(np.ones(2), 1e-3, memory=3)
+    inverse.update(np.array([1.0, 0.0]), np.array([-1.0, 0.0]))
+    inverse.update(np.array([1.0, 0.0]), np.array([0.0, 0.0]))
+    inverse.update(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+    assert len(inverse) == 0
+
+
+def test_the_diagonal_that_fits_the_steps_is_chosen():
+    rng = np.random.default_rng(2)
+    curvature = 10.0 ** rng.uniform(-3, 6, 30)
+    inverse = InverseHessian(curvature, 1e-6, memory=5)
+    for _ in range(5):
+        step = rng.standard_normal(30) / np.sqrt(curvature)
+        inverse.update(step, curvature * step)
+    root = np.sqrt(curvature)
+    target = rng.standard_normal(30)
+    # The Hessian is the diagonal itself, so the product is nearly exact in its own metric.
+    np.testing.assert_allclose(root * inverse.apply(root * target), target, atol=1e-2)
+
+
+def test_zero_curvature_is_no_problem():
+    inverse = InverseHessian(np.zeros(3), 0.5, memory=2)
+    assert np.all(np.isfinite(inverse.apply(np.ones(3))))
+
+
+def test_forgetting_keeps_only_the_diagonal():
+    inverse = InverseHessian(np.ones(3), 0.5, memory=2)
+    inverse.update(np.ones(3), 2.0 * np.ones(3))
+    inverse.forget()
+    assert len(inverse) == 0
+    assert np.all(inverse.apply(np.ones(3)) > 0.0)
