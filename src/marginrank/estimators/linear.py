@@ -1,0 +1,254 @@
+"""What every linear ranker shares: one fit, prediction, and the score."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from marginrank import validation as gate
+from marginrank.data import RankingData
+from marginrank.designs import Design, MatrixDesign, ScaledDesign
+from marginrank.estimators.progress import ProgressLine
+from marginrank.exceptions import MarginRankError
+from marginrank.losses import Loss
+from marginrank.metrics import pairwise_error
+from marginrank.objective import Objective
+from marginrank.scaling import column_scale
+from marginrank.solvers import Callback, Progress, Solver, SolverResult
+from marginrank.threads import one_blas_thread, resolve_threads
+
+_REMEDY = (
+    "Raise max_iter or tol, use a larger alpha, try another solver, or scale the features "
+    "(scale='standard') if they differ much in size."
+)
+
+
+class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Base of the linear rankers: ``predict`` is ``X @ coef_``."""
+
+    alpha: float
+    scale: Any
+    weighting: Any
+    warm_start: bool
+    n_jobs: int | None
+    verbose: int
+    coef_: NDArray[np.float64]
+    n_features_in_: int
+    _trained_on_queries: bool
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return a score for each row; within a query, higher is better.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
+            The features; the column ``qid`` of a data frame is ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Scores, in the order of the rows.
+        """
+        check_is_fitted(self, "coef_")
+        if isinstance(X, RankingData):
+            self._check_width(X, reset=False)
+            return self._scores(X.X)
+        return self._scores(self._check_matrix(X, reset=False))
+
+    def _scores(self, matrix: Any) -> NDArray[np.float64]:
+        return MatrixDesign(matrix, n_threads=resolve_threads(self.n_jobs)).scores(self.coef_)
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+    ) -> float:
+        """Return 1 minus the pairwise error: the share of pairs in the right order, ties half.
+
+        Parameters
+        ----------
+        X, y, qid, group, sample_weight, query_weight
+            As in ``fit``. The mean is over pairs or over queries, as ``weighting`` says.
+
+        Returns
+        -------
+        float
+            1 for a perfect order, 0.5 for chance.
+        """
+        check_is_fitted(self, "coef_")
+        data = self._ranking_data(X, y, qid, group, sample_weight, query_weight, reset=False)
+        if data.y is None:
+            raise MarginRankError("These data hold pairs and no y; score compares with y.")
+        if data.query_ids is None and self._trained_on_queries:
+            raise MarginRankError(
+                "The model was trained on queries, but score got no qid and would treat all rows as one "
+                "query. Pass qid=..., or the same id for every row if that is what you mean."
+            )
+        return 1.0 - pairwise_error(
+            data.y,
+            self._scores(data.X),
+            qid=data.qid,
+            sample_weight=data.sample_weight,
+            query_weight=data.query_weight,
+            weighting=self.weighting,
+            n_jobs=self.n_jobs,
+        )
+
+    def _ranking_data(
+        self, X: Any, y: Any, qid: Any, group: Any, sample_weight: Any, query_weight: Any, *, reset: bool
+    ) -> RankingData:
+        """Return validated data, from arrays or from data that were validated before."""
+        if isinstance(X, RankingData):
+            if any(extra is not None for extra in (y, qid, group, sample_weight, query_weight)):
+                raise MarginRankError("RankingData carries y, qid and weights; do not pass them again.")
+            self._check_width(X, reset=reset)
+            return X
+        if y is None:
+            raise MarginRankError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None; "
+                "to learn from pairs alone, use fit_pairs."
+            )
+        X, qid = gate.split_frame(X, qid, group)
+        return RankingData(
+            self._check_matrix(X, reset=reset, min_rows=2),
+            y,
+            qid=qid,
+            group=group,
+            sample_weight=sample_weight,
+            query_weight=query_weight,
+            feature_names=getattr(self, "feature_names_in_", None),
+        )
+
+    def _check_width(self, data: RankingData, *, reset: bool) -> None:
+        """Remember the columns of validated data, or compare with those remembered."""
+        names = data.feature_names
+        known = getattr(self, "feature_names_in_", None)
+        if not reset and names is not None and known is not None and list(names) != list(known):
+            raise MarginRankError(
+                "The feature names must be those of the training data, in the same order; "
+                f"got {_first_difference(names, known)}."
+            )
+        if reset:
+            self.n_features_in_ = data.n_features
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            elif known is not None:
+                del self.feature_names_in_
+        elif data.n_features != self.n_features_in_:
+            raise MarginRankError(
+                f"X has {data.n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+
+    def _check_matrix(self, X: Any, *, reset: bool, min_rows: int = 1) -> Any:
+        """Return X as the kernels take it, with scikit-learn's checks of width and column names."""
+        X, _ = gate.split_frame(X)
+        names = None
+        if gate.is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            X, names = gate.check_matrix(X)
+        else:
+            X = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse=("csr", "csc"),
+                dtype=[np.float64, np.float32],
+                order="C",
+                ensure_all_finite=False,
+                ensure_min_samples=min_rows,
+                accept_large_sparse=True,
+            )
+            X, _ = gate.check_matrix(X)
+        if not reset:
+            gate.check_finite(X, names)
+        return X
+
+    def _fit_loss(
+        self,
+        data: RankingData,
+        rows: NDArray[np.int64] | None,
+        weight: NDArray[np.float64] | None,
+        loss: Loss,
+        solver: Solver,
+        callbacks: Any,
+    ) -> SolverResult:
+        """Minimise the loss over the rows and set the coefficients, in raw units."""
+        design: Design = MatrixDesign(data.X, rows, n_threads=resolve_threads(self.n_jobs))
+        scale = None
+        if self.scale is not None:
+            scale = column_scale(data.X, self.scale, rows, weight)
+            design = ScaledDesign(design, scale)
+        start = None
+        if self.warm_start and getattr(self, "coef_", np.empty(0)).shape == (design.shape[1],):
+            start = self.coef_ if scale is None else self.coef_ * scale
+        objective = Objective(design, loss, gate.check_positive(self.alpha, "alpha"))
+        with one_blas_thread(), ProgressLine() as line:
+            shown = [line] if self.verbose else []
+            result = solver.minimize(objective, start, _all_of([*shown, *_check_callbacks(callbacks)]))
+        self.coef_ = result.w if scale is None else result.w / scale
+        self.objective_ = result.value
+        self.lower_bound_ = result.bound
+        self.gap_ = result.gap
+        self.n_iter_ = result.n_iter
+        self.history_ = list(result.history)
+        return result
+
+    def _finish(self, result: SolverResult, tol: float) -> None:
+        """Say what stopped a training that did not converge."""
+        if result.status == "interrupted":
+            raise KeyboardInterrupt
+        if result.status in ("max_iter", "stalled"):
+            count = "1 iteration" if result.n_iter == 1 else f"{result.n_iter} iterations"
+            how = f"stopped after {count}" if result.status == "max_iter" else f"stalled after {count}"
+            warnings.warn(
+                f"{type(self).__name__} {how} at a certified gap of {result.gap:.1e}, above tol={tol:g}. "
+                + _REMEDY,
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def _first_difference(names: Sequence[str], known: Sequence[str]) -> str:
+    for k, (name, expected) in enumerate(zip(names, known, strict=False)):
+        if name != expected:
+            return f"{name!r} as column {k}, where {str(expected)!r} was"
+    return f"{len(names)} columns, where there were {len(known)}"
+
+
+def _check_callbacks(callbacks: Any) -> list[Callback]:
+    found = [] if callbacks is None else [callbacks] if callable(callbacks) else callbacks
+    if not isinstance(found, list | tuple) or not all(callable(callback) for callback in found):
+        raise MarginRankError(f"callbacks must be a callable or a list of them; got {callbacks!r}.")
+    return list(found)
+
+
+def _all_of(callbacks: Sequence[Callable[[Progress], bool | None]]) -> Callback | None:
+    """Return one callback that calls all and stops if any of them wants to."""
+    if not callbacks:
+        return None
+
+    def call_all(progress: Progress) -> bool:
+        wants_to_stop = [bool(callback(progress)) for callback in callbacks]
+        return any(wants_to_stop)
+
+    return call_all

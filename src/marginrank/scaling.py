@@ -1,0 +1,91 @@
+"""Column scales: what ``scale=`` divides the features by.
+
+Only the divisor matters for ranking, because a constant added to a column moves all scores of a query alike.
+So sparse data stay sparse, and the scale is folded into the coefficients, which stay in raw units.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
+
+from marginrank.exceptions import MarginRankError
+from marginrank.validation import Matrix, Vector, is_sparse
+
+Scale = Literal["standard", "minmax"]
+
+_BLOCK_VALUES = 1 << 16
+
+
+def column_scale(
+    X: Matrix, scale: Scale, rows: NDArray[np.int64] | None = None, weight: Vector | None = None
+) -> Vector:
+    """Return a positive divisor per column: standard deviation, or range; 1 for constant columns.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+        The features.
+    scale : {"standard", "minmax"}
+        Standard deviation (of the population, weighted) or maximum minus minimum.
+    rows : ndarray of int64, optional
+        The rows that take part; by default all.
+    weight : ndarray, optional
+        Weights of these rows; they count as repetitions.
+
+    Examples
+    --------
+    >>> column_scale(np.array([[1.0, 5.0], [3.0, 5.0]]), "minmax").tolist()
+    [2.0, 1.0]
+    """
+    if scale not in ("standard", "minmax"):
+        raise MarginRankError(f"scale must be None, 'standard' or 'minmax'; got {scale!r}.")
+    if is_sparse(X):
+        divisor, largest = _sparse_scale(X if rows is None else X[rows], scale, weight)
+    else:
+        divisor, largest = _dense_scale(X, scale, rows, weight)
+    # Rounding leaves a constant column a tiny spread, which would blow its noise up.
+    return np.where(divisor > 10 * np.finfo(X.dtype).eps * largest, divisor, 1.0)
+
+
+def _sparse_scale(X: Matrix, scale: Scale, weight: Vector | None) -> tuple[Vector, Vector]:
+    """Return the divisors and the largest absolute values of the columns."""
+    if not X.has_canonical_format:  # entries stored twice count as their sum
+        X = X.copy()
+        X.sum_duplicates()
+    low, high = (np.asarray(edge, dtype=np.float64) for edge in min_max_axis(X, axis=0))
+    largest = np.maximum(np.abs(low), np.abs(high))
+    if scale == "minmax":
+        return high - low, largest
+    _, variance = mean_variance_axis(X, axis=0, weights=weight)
+    return np.sqrt(np.asarray(variance, dtype=np.float64)), largest
+
+
+def _dense_scale(
+    X: Matrix, scale: Scale, rows: NDArray[np.int64] | None, weight: Vector | None
+) -> tuple[Vector, Vector]:
+    """Return the same in one pass over blocks of rows that stay in cache."""
+    n_rows = len(X) if rows is None else len(rows)
+    step = max(1, _BLOCK_VALUES // X.shape[1])
+    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+    total, mean, squares = 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for start in range(0, n_rows, step):
+        part = slice(start, min(start + step, n_rows))
+        block = np.asarray(X[part] if rows is None else X[rows[part]], dtype=np.float64)
+        np.minimum(low, block.min(axis=0), out=low)
+        np.maximum(high, block.max(axis=0), out=high)
+        if scale == "minmax":
+            continue
+        w = np.ones(len(block)) if weight is None else weight[part]
+        amount = float(w.sum())
+        block_mean = w @ block / amount
+        shift = block_mean - mean
+        # Chan's update: sums of squares about the running mean, without cancellation.
+        squares += w @ np.square(block - block_mean) + np.square(shift) * (total * amount / (total + amount))
+        mean += shift * (amount / (total + amount))
+        total += amount
+    largest = np.maximum(np.abs(low), np.abs(high))
+    return (high - low if scale == "minmax" else np.sqrt(squares / total)), largest

@@ -1,0 +1,120 @@
+"""What every estimator promises to scikit-learn."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from marginrank import RankSVM, regularization
+
+# scikit-learn compares a fit with weights to one with repeated rows to 1e-7. A certificate of 1e-3 promises
+# that only where alpha makes the optimum sharp, so the squared hinge comes with a large one.
+CONFIGURATIONS = [
+    RankSVM(),
+    RankSVM(solver="bundle"),
+    RankSVM(scale="standard"),
+    RankSVM(scale="minmax"),
+    RankSVM(weighting="queries"),
+    RankSVM("squared_hinge", alpha=1.0),
+    RankSVM("squared_hinge", alpha=1.0, solver="newton"),
+]
+
+_CHECK = """
+import sys
+from sklearn.utils.estimator_checks import check_estimator
+from marginrank import RankSVM
+
+for text in sys.argv[1:]:
+    results = check_estimator(eval(text), on_skip=None, on_fail=None)
+    print(f"{text}: {len(results)} checks")
+    for result in results:
+        if result["status"] != "passed":
+            print(f"FAILED {text} {result['check_name']}: {result['status']} {result['exception']!r}")
+"""
+
+
+def test_every_scikit_learn_check_passes_and_none_is_skipped():
+    # scipy reads the variable when it is imported; without it check_array_api_input is skipped.
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    command = [sys.executable, "-W", "error", "-c", _CHECK, *map(repr, CONFIGURATIONS)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    assert "FAILED" not in run.stdout, run.stdout
+    assert run.stdout.count("checks") == len(CONFIGURATIONS)
+    assert "check_array_api_input" not in run.stdout
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    return X, X @ [1.0, -1.0, 0.5, 0.0] + rng.standard_normal(60), rng.integers(6, size=60)
+
+
+@pytest.mark.parametrize("model", CONFIGURATIONS, ids=repr)
+def test_clone_has_the_parameters_and_nothing_fitted(model, data):
+    X, y, qid = data
+    fitted = clone(model).fit(X, y, qid=qid)
+    copy = clone(fitted)
+    assert copy.get_params() == model.get_params()
+    assert not hasattr(copy, "coef_")
+
+
+@pytest.mark.parametrize("model", CONFIGURATIONS, ids=repr)
+def test_fit_leaves_the_parameters_alone(model, data):
+    X, y, qid = data
+    before = model.get_params()
+    assert clone(model).fit(X, y, qid=qid).get_params() == before
+
+
+@pytest.mark.parametrize("model", CONFIGURATIONS, ids=repr)
+def test_pickled_model_predicts_the_same_bits(model, data):
+    X, y, qid = data
+    fitted = clone(model).fit(X, y, qid=qid)
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copy.predict(X), fitted.predict(X))
+    assert copy.score(X, y, qid=qid) == fitted.score(X, y, qid=qid)
+    assert copy.history_ == fitted.history_
+
+
+def test_parameters_can_be_set_by_name():
+    model = RankSVM().set_params(loss="squared_hinge", alpha=0.5, n_jobs=2)
+    assert (model.loss, model.alpha, model.n_jobs) == ("squared_hinge", 0.5, 2)
+    with pytest.raises(ValueError, match="Invalid parameter 'C'"):
+        model.set_params(C=1.0)
+
+
+def test_defaults_are_those_that_users_were_promised():
+    promised = {
+        "loss": "hinge",
+        "alpha": 1e-4,
+        "tol": 1e-3,
+        "max_iter": 1000,
+        "weighting": "pairs",
+        "scale": None,
+        "solver": "auto",
+        "warm_start": False,
+        "n_jobs": None,
+        "verbose": 0,
+    }
+    assert RankSVM().get_params() == promised
+
+
+def test_all_fitted_attributes_are_documented(data):
+    X, y, qid = data
+    model = RankSVM().fit(X, y, qid=qid)
+    for name in vars(model):
+        if name.endswith("_") and not name.startswith("_"):
+            assert f"    {name} : " in RankSVM.__doc__
+
+
+def test_converters_of_alpha_are_found_from_its_documentation():
+    assert ":mod:`marginrank.regularization`" in RankSVM.__doc__
+    for convert in (regularization.alpha_from, regularization.alpha_to):
+        assert "Examples" in convert.__doc__
+    for program in ("svmrank", "liblinear", "dlib", "treersvm", "rlscore"):
+        assert program in regularization.__doc__

@@ -1,0 +1,105 @@
+"""Column scales are what the rows that take part say, dense or sparse."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from marginrank.exceptions import MarginRankError
+from marginrank.scaling import column_scale
+
+STORAGES = [np.array, sparse.csr_array, sparse.csr_matrix]
+
+
+def random_matrix(n_rows=200, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, 5)) * [1.0, 10.0, 1e-3, 1e5, 1.0] + [0.0, 3.0, 1.0, -2e5, 0.0]
+    X[rng.random(X.shape) < 0.4] = 0.0
+    return X.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_standard_is_the_standard_deviation(storage, dtype):
+    X = random_matrix(dtype=dtype)
+    expected = X.astype(np.float64).std(axis=0)
+    scale = column_scale(storage(X), "standard")
+    assert scale.dtype == np.float64
+    np.testing.assert_allclose(scale, expected, rtol=1e-12 if dtype == np.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_minmax_is_the_range_with_the_zeros_that_are_not_stored(storage):
+    X = random_matrix()
+    np.testing.assert_array_equal(column_scale(storage(X), "minmax"), np.ptp(X, axis=0))
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_only_the_rows_that_take_part_count(storage, scale):
+    X = random_matrix()
+    rows = np.random.default_rng(1).permutation(200)[:50]
+    others = np.setdiff1d(np.arange(200), rows)
+    wild = X.copy()
+    wild[others] = 1e18  # so large that a spread beside it looks like rounding
+    expected = column_scale(storage(X[rows]), scale)
+    np.testing.assert_allclose(column_scale(storage(wild), scale, rows), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_weights_count_as_repetitions(storage):
+    X = random_matrix()
+    weight = np.random.default_rng(2).integers(1, 4, size=200)
+    repeated = np.repeat(X, weight, axis=0).std(axis=0)
+    scale = column_scale(storage(X), "standard", None, weight.astype(float))
+    np.testing.assert_allclose(scale, repeated, rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_constant_columns_are_left_alone(scale, storage, dtype):
+    X = random_matrix(dtype=dtype)
+    X[:, 1], X[:, 3] = 0.1, 0.0
+    divisor = column_scale(storage(X), scale)
+    assert divisor[1] == divisor[3] == 1.0
+    assert (divisor > 0).all()
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+def test_a_small_spread_about_a_large_mean_is_measured(scale):
+    X = 1e6 + np.random.default_rng(3).random((1000, 1))
+    expected = X.std(axis=0) if scale == "standard" else np.ptp(X, axis=0)
+    np.testing.assert_allclose(column_scale(X, scale), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+def test_more_rows_than_a_block_agree_with_numpy(scale, monkeypatch):
+    monkeypatch.setattr("marginrank.scaling._BLOCK_VALUES", 100)
+    X = random_matrix(1001)
+    weight = np.random.default_rng(4).random(1001)
+    expected = X.std(axis=0) if scale == "standard" else np.ptp(X, axis=0)
+    np.testing.assert_allclose(column_scale(X, scale), expected, rtol=1e-10)
+    centred = X - weight @ X / weight.sum()
+    if scale == "standard":
+        expected = np.sqrt(weight @ centred**2 / weight.sum())
+        np.testing.assert_allclose(column_scale(X, scale, None, weight), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+def test_entries_stored_twice_count_as_their_sum(scale):
+    data, columns, indptr = np.arange(1.0, 9.0), np.zeros(8, dtype=np.int32), np.array([0, 2, 4, 6, 8])
+    X = sparse.csr_array((data, columns, indptr), shape=(4, 1))
+    np.testing.assert_allclose(column_scale(X, scale), column_scale(X.toarray(), scale), rtol=1e-12)
+    assert X.nnz == 8
+
+
+def test_indices_may_be_int64():
+    X = sparse.csr_array(random_matrix())
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    for scale in ("standard", "minmax"):
+        np.testing.assert_allclose(column_scale(X, scale), column_scale(random_matrix(), scale), rtol=1e-12)
+
+
+def test_unknown_scale_is_refused():
+    with pytest.raises(MarginRankError, match="scale must be None, 'standard' or 'minmax'; got 'robust'"):
+        column_scale(random_matrix(), "robust")
