@@ -7,21 +7,21 @@ With ``i`` the lower and ``j`` the higher row of a comparable pair, the risks ar
 
 from __future__ import annotations
 
-from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import PairLabels, PairLoss, QueryLoss
 from marginrank.data import TrainingView
-from marginrank.losses.base import ScorePoint, Vector
+from marginrank.losses.base import Vector
+from marginrank.losses.native import NativeLoss
 from marginrank.validation import nothing_to_rank
 
 Weighting = Literal["pairs", "queries"]
 
 
-class PairwiseLoss:
+class PairwiseLoss(NativeLoss):
     """Base of the losses over the comparable pairs of queries.
 
     Parameters
@@ -43,38 +43,19 @@ class PairwiseLoss:
     An evaluation costs O(m log m) for m rows, in memory O(m).
     """
 
-    name: ClassVar[str]
-    smooth: ClassVar[bool]
-
     def __init__(self, view: TrainingView, *, weighting: Weighting, n_threads: int) -> None:
         labels = PairLabels(view.y, view.query_ptr, view.sample_weight, n_threads)
         pair_weight = labels.pair_weight
         if not pair_weight.any():
             raise nothing_to_rank(len(pair_weight))
-        self.n_rows = len(view.y)
         self.n_pairs = int(labels.n_pairs.sum())
         self._labels = labels
         self._query_ptr = view.query_ptr
         self._sample_weight = view.sample_weight
-        self._n_threads = n_threads
         self._scale = _query_scale(pair_weight, view.query_weight, weighting)
-        self._native = PairLoss(labels, self._scale, self.smooth)
-        self.native: QueryLoss | None = self._native
-
-    def at(self, scores: Vector) -> ScorePoint:
-        """Evaluate at the scores."""
-        gradient = np.empty(self.n_rows)
-        value = self._native.evaluate(scores, gradient, self._n_threads)
-        return self.point(scores, value, gradient)
-
-    def point(self, scores: Vector, value: float, gradient: Vector) -> ScorePoint:
-        """Wrap what a fused pass computed at the scores."""
-        return ScorePoint(value, gradient, partial(self._hvp, scores))
-
-    def _hvp(self, scores: Vector, direction: Vector) -> Vector:
-        product = np.empty(self.n_rows)
-        self._native.hessian(scores, direction, product, self._n_threads)
-        return product
+        self._pair_loss = PairLoss(labels, self._scale, self.smooth)
+        self.native: QueryLoss | None = self._pair_loss
+        super().__init__(self._pair_loss, len(view.y), n_threads)
 
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
         """Return row weights and query offsets for the diagonal of the Hessian at equal scores."""
@@ -87,7 +68,7 @@ class PairwiseLoss:
         Without weights these are the counts ``c`` and ``d`` of the TreeRSVM paper, exact integers.
         """
         above, below = np.empty(self.n_rows), np.empty(self.n_rows)
-        self._native.active_partners(scores, above, below, self._n_threads)
+        self._pair_loss.active_partners(scores, above, below, self._n_threads)
         return above, below
 
     def mean_error(self, ranks: Vector) -> float:
