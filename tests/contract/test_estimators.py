@@ -1,5 +1,6 @@
 """What every estimator promises to scikit-learn."""
 
+import inspect
 import os
 import pickle
 import subprocess
@@ -109,7 +110,7 @@ def test_all_fitted_attributes_are_documented(data):
     model = RankSVM().fit(X, y, qid=qid)
     for name in vars(model):
         if name.endswith("_") and not name.startswith("_"):
-            assert f"    {name} : " in RankSVM.__doc__
+            assert f"\n{name} : " in inspect.getdoc(RankSVM)
 
 
 def test_converters_of_alpha_are_found_from_its_documentation():
