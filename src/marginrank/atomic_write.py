@@ -1,0 +1,93 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing bytes that takes the place of ``path`` only when all of it is on disk.
+
+    The bytes go to a temporary name in the same folder; leaving the ``with`` block flushes them to the disk
+    and renames. After an error or Ctrl-C inside the block an old file is as it was, and the temporary one is
+    gone. A new file gets the permissions of the one it replaces; a link stays a link.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where the file shall be. A device or a pipe, such as ``/dev/stdout``, is written to as it is.
+
+    Yields
+    ------
+    file object
+        Open for writing in binary mode.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written, as from ``open``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "scores.txt"
+    ...     with atomic_write(path) as file:
+    ...         _ = file.write(b"0.25")
+    ...     path.read_bytes(), len(os.listdir(folder))
+    (b'0.25', 1)
+    """
+    if _is_stream(path):
+        with open(path, "wb") as stream:
+            yield stream
+        return
+    target = Path(os.path.realpath(path))
+    # Not the name of the target with something added: that may be too long for the file system.
+    temporary = target.parent / f".marginrank-{secrets.token_hex(8)}.tmp"
+    file = open(temporary, "xb")  # noqa: SIM115  # not tempfile: its files are for their owner only
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _is_stream(path: str | os.PathLike[str]) -> bool:
+    """Whether there is something that cannot be replaced: a device, a pipe, a socket."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    return not stat.S_ISREG(mode)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last through a power cut, where the system can open folders."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows
+        return
+    try:
+        os.fsync(handle)
+    except OSError:  # some network file systems; the file is in place already
+        pass
+    finally:
+        os.close(handle)
