@@ -258,3 +258,39 @@ def test_subset_renumbers_pairs_and_drops_those_it_cuts():
 def test_rows_that_are_not_there_are_refused(rows, message):
     with refuses(message):
         RankingData(X, Y).subset(rows)
+
+
+# Normalisation within queries
+
+
+@pytest.mark.parametrize("storage", [np.array, sparse.csr_array])
+def test_normalised_data_are_dense_and_keep_all_but_the_features(storage):
+    data = RankingData(
+        storage(X.astype(np.float32)),
+        Y,
+        qid=QID,
+        sample_weight=[1, 2, 3, 4, 5],
+        query_weight=[2, 3],
+        pairs=[[0, 1]],
+        feature_names=["u", "v"],
+    )
+    normalized = data.normalized_by_query()
+    assert normalized.X.dtype == np.float32
+    np.testing.assert_array_equal(normalized.X, np.array([[0, 0, 0.5, 1, 1]] * 2).T)
+    for field in (
+        "y",
+        "qid",
+        "sample_weight",
+        "query_weight",
+        "query_ids",
+        "order",
+        "pairs",
+        "feature_names",
+    ):
+        assert getattr(normalized, field) is getattr(data, field)
+
+
+def test_without_qid_normalisation_is_over_all_rows():
+    np.testing.assert_array_equal(
+        RankingData(X, Y).normalized_by_query().X, np.array([[0, 0.25, 0.5, 0.75, 1]] * 2).T
+    )

@@ -5,7 +5,8 @@ import pytest
 from scipy import sparse
 
 from marginrank.exceptions import MarginRankError
-from marginrank.scaling import column_scale
+from marginrank.queries import group_rows, one_query
+from marginrank.scaling import column_scale, minmax_by_query
 
 STORAGES = [np.array, sparse.csr_array, sparse.csr_matrix]
 
@@ -103,3 +104,48 @@ def test_indices_may_be_int64():
 def test_unknown_scale_is_refused():
     with pytest.raises(MarginRankError, match="scale must be None, 'standard' or 'minmax'; got 'robust'"):
         column_scale(random_matrix(), "robust")
+
+
+# Normalisation within queries
+
+
+def normalized_slowly(X, qid):
+    result = np.zeros_like(X)
+    for query in set(qid):
+        rows = [k for k, other in enumerate(qid) if other == query]
+        for j in range(X.shape[1]):
+            low, high = min(X[rows, j]), max(X[rows, j])
+            for i in rows:
+                result[i, j] = (X[i, j] - low) / (high - low) if high > low else 0.0
+    return result
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("block_values", [1, 40, 1 << 16])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_normalisation_equals_brute_force(storage, dtype, block_values, grouped, monkeypatch):
+    monkeypatch.setattr("marginrank.scaling._BLOCK_VALUES", block_values)
+    X = random_matrix(dtype=dtype)
+    X[::3, 1] = 7.0
+    qid = np.random.default_rng(5).integers(60, size=200)  # of one row, too
+    qid = np.sort(qid) if grouped else qid
+    groups = group_rows(qid)
+    assert (groups.order is None) == grouped
+    before = X.copy()
+    result = minmax_by_query(storage(X), groups.query_ptr, groups.order)
+    assert result.dtype == dtype
+    np.testing.assert_array_equal(result, normalized_slowly(X, qid.tolist()))
+    np.testing.assert_array_equal(X, before)
+
+
+def test_normalised_columns_reach_exactly_from_0_to_1():
+    X = np.random.default_rng(6).standard_normal((50, 4)).astype(np.float32) * np.float32(1e-3)
+    result = minmax_by_query(X, one_query(50).query_ptr)
+    assert result.min(axis=0).tolist() == [0.0] * 4
+    assert result.max(axis=0).tolist() == [1.0] * 4
+
+
+def test_range_beyond_the_largest_number_is_normalised():
+    X = np.array([[-1.7e308], [0.0], [1.7e308]])
+    assert minmax_by_query(X, one_query(3).query_ptr).tolist() == [[0.0], [0.5], [1.0]]
