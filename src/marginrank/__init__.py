@@ -13,7 +13,8 @@ from importlib.metadata import version
 
 from marginrank.data import RankingData
 from marginrank.estimators import RankSVM
+from marginrank.model import RankingModel
 
 __version__ = version("marginrank")
 
-__all__ = ["RankSVM", "RankingData", "__version__"]
+__all__ = ["RankSVM", "RankingData", "RankingModel", "__version__"]

@@ -14,3 +14,7 @@ class NothingToRankError(MarginRankError):
 
 class IncompatibleSolverError(MarginRankError):
     """The chosen solver needs something that the chosen loss does not offer."""
+
+
+class ModelFileError(MarginRankError):
+    """A model cannot be written to a file, or read from it: missing, damaged, or not a model at all."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from importlib.metadata import version
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from marginrank.estimators.progress import ProgressLine
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import Loss
 from marginrank.metrics import pairwise_error
+from marginrank.model import RankingModel
 from marginrank.objective import Objective
 from marginrank.scaling import column_scale
 from marginrank.solvers import Callback, Progress, Solver, SolverResult
@@ -29,6 +31,9 @@ _REMEDY = (
     "Raise max_iter or tol, use a larger alpha, try another solver, or scale the features "
     "(scale='standard') if they differ much in size."
 )
+# How the training ran, not what came out of it: the same model shall give the same file.
+_NOT_IN_MODEL = {"n_jobs", "verbose"}
+_CERTIFICATE = ("objective", "lower_bound", "gap", "n_iter", "n_pairs", "n_queries")
 
 
 class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -41,6 +46,7 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     n_jobs: int | None
     verbose: int
     coef_: NDArray[np.float64]
+    column_scale_: NDArray[np.float64] | None
     n_features_in_: int
     _trained_on_queries: bool
 
@@ -68,6 +74,47 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             self._check_width(X, reset=False)
             return self._scores(X.X)
         return self._scores(self._check_matrix(X, reset=False))
+
+    def to_model(self, *, query_normalization: Literal["minmax"] | None = None) -> RankingModel:
+        """Return the fitted model alone, to score, save and export.
+
+        Parameters
+        ----------
+        query_normalization : {None, "minmax"}, default=None
+            Say "minmax" if the training data were normalised by ``RankingData.normalized_by_query()``: the
+            model then does the same to the data it scores.
+
+        Returns
+        -------
+        RankingModel
+            Its ``predict`` gives the same scores, to the last bit, on features as they were in training.
+
+        Examples
+        --------
+        >>> from marginrank import RankSVM
+        >>> ranker = RankSVM().fit([[0.0], [1.0]], [0, 1])
+        >>> ranker.to_model().metadata["estimator"]
+        'RankSVM'
+        """
+        check_is_fitted(self, "coef_")
+        parameters = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name not in _NOT_IN_MODEL and isinstance(value, str | int | float | np.generic | None)
+        }
+        figures = {name: getattr(self, f"{name}_", None) for name in _CERTIFICATE}
+        return RankingModel(
+            self.coef_,
+            feature_names=getattr(self, "feature_names_in_", None),
+            query_normalization=query_normalization,
+            column_scale=self.column_scale_,
+            metadata={
+                "estimator": type(self).__name__,
+                "parameters": parameters,
+                "library_version": version("marginrank"),
+                **figures,
+            },
+        )
 
     def _scores(self, matrix: Any) -> NDArray[np.float64]:
         return MatrixDesign(matrix, n_threads=resolve_threads(self.n_jobs)).scores(self.coef_)
@@ -206,6 +253,7 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             shown = [line] if self.verbose else []
             result = solver.minimize(objective, start, _all_of([*shown, *_check_callbacks(callbacks)]))
         self.coef_ = result.w if scale is None else result.w / scale
+        self.column_scale_ = scale
         self.objective_ = result.value
         self.lower_bound_ = result.bound
         self.gap_ = result.gap

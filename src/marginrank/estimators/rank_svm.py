@@ -54,6 +54,8 @@ class RankSVM(LinearRanker):
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights of the features.
+    column_scale_ : ndarray of shape (n_features,) or None
+        What ``scale`` divided the columns by; None without. ``coef_`` has it folded in.
     gap_ : float
         Certificate: ``(objective_ - optimum) / objective_`` is at most this.
     objective_ : float

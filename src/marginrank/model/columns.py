@@ -1,0 +1,136 @@
+"""Which columns a model takes from the data it meets: by name in frames, by number in matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank import validation as gate
+from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError
+from marginrank.validation import Matrix
+
+_NAMED_AT_MOST = 5
+
+
+def model_matrix(X: Any, n_features: int, feature_names: Sequence[str] | None) -> Matrix:
+    """Return the columns that a model was trained on, as the kernels take them.
+
+    Frames and named ``RankingData`` are matched by name, if the model has names; other columns of a frame
+    are left aside. Everything else must have the model's width.
+    """
+    if isinstance(X, RankingData):
+        matrix, names = X.X, X.feature_names
+        if names is not None and feature_names is not None and names != tuple(feature_names):
+            matrix, _ = gate.check_matrix(matrix[:, _positions(names, feature_names)])
+        _check_width(matrix, n_features)
+        return matrix
+    if feature_names is not None and gate.is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        _positions(frame.columns, feature_names)  # narwhals would name what is missing in many lines
+        X = frame.select(list(feature_names)).to_native()
+    matrix, names = gate.check_matrix(X)
+    _check_width(matrix, n_features)
+    gate.check_finite(matrix, names)
+    return matrix
+
+
+def align_width(X: Any, n_features: int, *, ignore_unknown: bool = False) -> Matrix:
+    """Return X with ``n_features`` columns, for files whose width differs from that of the model.
+
+    The width of a sparse text file is its largest feature number, so a test file is often narrower or wider
+    than the training file. Columns that are missing are 0. Columns beyond the model's that hold values are
+    an error, unless they may be ignored.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_rows, any)
+        The features.
+    n_features : int
+        The width of the model.
+    ignore_unknown : bool, default=False
+        Drop columns that the model does not know.
+
+    Returns
+    -------
+    ndarray or CSR matrix of shape (n_rows, n_features)
+        X itself where the width is right. A wider CSR matrix shares its arrays with X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> align_width([[1.0, 2.0]], 3)
+    array([[1., 2., 0.]])
+    >>> align_width([[1.0, 2.0]], 1, ignore_unknown=True)
+    array([[1.]])
+    """
+    X, _ = gate.check_matrix(X)
+    width = X.shape[1]
+    if width == n_features:
+        return X
+    if width > n_features:
+        unknown = [] if ignore_unknown else unknown_columns(X, n_features).tolist()
+        if unknown:
+            raise MarginRankError(
+                f"X has values in columns that the model does not know: {_listed(unknown)}, counted from 0, "
+                f"where the model has {n_features}. Is it the right model? To drop them, pass "
+                "ignore_unknown=True."
+            )
+        return X[:, :n_features] if gate.is_sparse(X) else np.ascontiguousarray(X[:, :n_features])
+    if gate.is_sparse(X):
+        return type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
+    wider = np.zeros((X.shape[0], n_features), dtype=X.dtype)
+    wider[:, :width] = X
+    return wider
+
+
+def unknown_columns(X: Matrix, n_features: int) -> NDArray[np.int64]:
+    """Return the columns of X from ``n_features`` on that hold a value other than 0, counted from 0.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+        The features.
+    n_features : int
+        The width of the model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> unknown_columns(np.array([[1.0, 0.0, 2.0], [1.0, 0.0, 0.0]]), 1).tolist()
+    [2]
+    """
+    if gate.is_sparse(X):
+        used = X.indices[: X.indptr[-1]][X.data[: X.indptr[-1]] != 0]
+        return np.unique(used[used >= n_features]).astype(np.int64)
+    return n_features + np.flatnonzero((X[:, n_features:] != 0).any(axis=0))
+
+
+def _positions(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """Return where the wanted columns are."""
+    place = {name: k for k, name in enumerate(names)}
+    missing = [repr(name) for name in wanted if name not in place]
+    if missing:
+        raise MarginRankError(
+            f"X lacks columns that the model was trained on: {_listed(missing)}. "
+            "Their order does not matter, and other columns may be there."
+        )
+    return [place[name] for name in wanted]
+
+
+def _check_width(X: Matrix, n_features: int) -> None:
+    if X.shape[1] != n_features:
+        raise MarginRankError(
+            f"X has {X.shape[1]} features, but RankingModel is expecting {n_features} features as input. "
+            "For files of another width, see align_width."
+        )
+
+
+def _listed(items: Sequence[object]) -> str:
+    shown = ", ".join(str(item) for item in items[:_NAMED_AT_MOST])
+    more = len(items) - _NAMED_AT_MOST
+    return shown + (f" and {more} more" if more > 0 else "")

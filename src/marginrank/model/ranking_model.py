@@ -1,0 +1,358 @@
+"""The fitted artefact: it scores, saves and loads, and knows nothing of training."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank import validation as gate
+from marginrank.atomic_write import atomic_write
+from marginrank.data import RankingData
+from marginrank.designs import MatrixDesign
+from marginrank.exceptions import MarginRankError, ModelFileError
+from marginrank.model import file_format
+from marginrank.model.columns import model_matrix
+from marginrank.model.values import frozen_vector, json_value
+from marginrank.queries import check_qid, group_rows
+from marginrank.scaling import minmax_by_query
+from marginrank.threads import resolve_threads
+from marginrank.validation import Matrix, Vector
+
+QueryNormalization = Literal["minmax"]
+#: A path, or a file object open in binary mode.
+ModelFile = str | os.PathLike[str] | BinaryIO
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class RankingModel:
+    """A trained linear ranker without its training: it gives scores, and goes to a file and back.
+
+    Made by ``to_model()`` of an estimator, by :meth:`from_estimator` from a scikit-learn pipeline, or by
+    :meth:`load`. Nothing about it can be changed.
+
+    Parameters
+    ----------
+    coef : array-like of shape (n_features,)
+        Weights of the features, in raw units.
+    intercept : float, default=0.0
+        Added to every score. It changes no ranking; it is there so that scores equal those of a pipeline.
+    feature_names : sequence of str, optional
+        Column names; data frames are then matched by name.
+    query_normalization : {None, "minmax"}, default=None
+        With "minmax" each column is scaled to [0, 1] within each query before scoring, as by
+        :meth:`marginrank.RankingData.normalized_by_query`.
+    column_scale : array-like of shape (n_features,), optional
+        What training divided the columns by. For information: the coefficients have it folded in.
+    metadata : mapping, optional
+        How the model came about, in JSON values.
+
+    Attributes
+    ----------
+    kind : str
+        "linear".
+    n_features : int
+        Number of features.
+
+    Examples
+    --------
+    >>> import io
+    >>> from marginrank import RankingModel, RankSVM
+    >>> X = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.9]]
+    >>> model = RankSVM(alpha=0.1).fit(X, [2, 0, 1]).to_model()
+    >>> model
+    RankingModel('linear', n_features=2, estimator='RankSVM')
+    >>> file = io.BytesIO()
+    >>> model.save(file)
+    >>> _ = file.seek(0)
+    >>> bool((RankingModel.load(file).predict(X) == model.predict(X)).all())
+    True
+    """
+
+    coef: Vector
+    intercept: float
+    feature_names: tuple[str, ...] | None
+    query_normalization: QueryNormalization | None
+    column_scale: Vector | None
+    _metadata: str
+
+    def __init__(
+        self,
+        coef: Any,
+        *,
+        intercept: float = 0.0,
+        feature_names: Sequence[str] | None = None,
+        query_normalization: QueryNormalization | None = None,
+        column_scale: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        weights = frozen_vector(coef, "coef")
+        scale = None if column_scale is None else frozen_vector(column_scale, "column_scale")
+        if scale is not None and scale.shape != weights.shape:
+            raise MarginRankError(
+                f"column_scale must have one entry per coefficient; got {len(scale)} for {len(weights)}."
+            )
+        if query_normalization not in (None, "minmax"):
+            raise MarginRankError(
+                f"query_normalization must be None or 'minmax'; got {query_normalization!r}."
+            )
+        if metadata is not None and not isinstance(metadata, Mapping):
+            raise MarginRankError(f"metadata must be a mapping; got {type(metadata).__name__}.")
+        fields = {
+            "coef": weights,
+            "intercept": float(frozen_vector([intercept], "intercept")[0]),
+            "feature_names": gate.check_feature_names(feature_names, len(weights)),
+            "query_normalization": query_normalization,
+            "column_scale": scale,
+            # Kept as text, which nobody can change; the property gives a fresh copy.
+            "_metadata": json.dumps(json_value(metadata or {}, "metadata")),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        normalization = (
+            f", query_normalization={self.query_normalization!r}" if self.query_normalization else ""
+        )
+        estimator = self.metadata.get("estimator")
+        source = f", estimator={estimator!r}" if estimator else ""
+        return f"RankingModel({self.kind!r}, n_features={self.n_features}{normalization}{source})"
+
+    @property
+    def kind(self) -> str:
+        """How scores come about: "linear", ``X @ coef + intercept``."""
+        return "linear"
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.coef)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """How the model came about: estimator, parameters, certificate, counts and library version.
+
+        A figure that is not finite is None. The dictionary is a copy.
+        """
+        return dict(json.loads(self._metadata))
+
+    def predict(self, X: Any, qid: Any = None, *, n_jobs: int | None = None) -> Vector:
+        """Return a score for each row; within a query, higher is better.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
+            The features. The columns of a frame are found by name, in any order and among others, if the
+            model has names; else the width must be that of the model.
+        qid : array-like of shape (n_rows,), optional
+            Query ids. Needed where the model normalises within queries, and not used otherwise. A
+            ``RankingData`` and the column ``qid`` of a frame bring them.
+        n_jobs : int, optional
+            Threads; the scores have the same bits for any number.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Scores, in the order of the rows.
+
+        Notes
+        -----
+        Normalising within queries makes a dense copy of X.
+
+        Examples
+        --------
+        >>> model = RankingModel([2.0, -1.0], feature_names=["stars", "price"])
+        >>> import pandas as pd
+        >>> model.predict(pd.DataFrame({"id": ["x", "y"], "price": [3.0, 1.0], "stars": [4.0, 1.0]}))
+        array([5., 1.])
+        """
+        if isinstance(X, RankingData):
+            if qid is not None:
+                raise MarginRankError("RankingData carries qid; do not pass it again.")
+            matrix, qid = model_matrix(X, self.n_features, self.feature_names), X.qid
+        else:
+            X, qid = gate.split_frame(X, qid)
+            matrix = model_matrix(X, self.n_features, self.feature_names)
+        if self.query_normalization is not None:
+            matrix = self._normalized(matrix, qid)
+        scores = MatrixDesign(matrix, n_threads=resolve_threads(n_jobs)).scores(self.coef)
+        return scores if self.intercept == 0.0 else scores + self.intercept
+
+    def _normalized(self, X: Matrix, qid: Any) -> NDArray[Any]:
+        if qid is None:
+            raise MarginRankError(
+                "The model normalises features within queries, so predict needs qid. "
+                "Pass qid=..., or the same id for every row if they are one query."
+            )
+        groups = group_rows(check_qid(qid, X.shape[0]))
+        return minmax_by_query(X, groups.query_ptr, groups.order)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, query_normalization: QueryNormalization | None = None
+    ) -> RankingModel:
+        """Make a model from a fitted ranker, or from a scikit-learn pipeline of scalers and a ranker.
+
+        Parameters
+        ----------
+        estimator : estimator, Pipeline or search
+            A linear ranker of this library; a pipeline of ``StandardScaler``, ``MinMaxScaler``,
+            ``MaxAbsScaler``, ``RobustScaler`` or ``"passthrough"`` steps and a linear ranker, whose scalers
+            are folded into the coefficients; or a ``GridSearchCV`` or the like over one of these, whose
+            best estimator is taken.
+        query_normalization : {None, "minmax"}, default=None
+            Say "minmax" if the training data were normalised by ``RankingData.normalized_by_query()``.
+
+        Returns
+        -------
+        RankingModel
+            Its scores are those of ``estimator.predict``, up to rounding.
+
+        Examples
+        --------
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> from marginrank import RankSVM
+        >>> X = [[100.0, 0.1], [300.0, 0.2], [200.0, 0.4]]
+        >>> pipeline = make_pipeline(StandardScaler(), RankSVM()).fit(X, [0, 1, 2])
+        >>> np.allclose(RankingModel.from_estimator(pipeline).predict(X), pipeline.predict(X))
+        True
+        """
+        # Found by what it offers: estimators are a layer above.
+        estimator = getattr(estimator, "best_estimator_", estimator)
+        if hasattr(estimator, "to_model"):
+            model: RankingModel = estimator.to_model(query_normalization=query_normalization)
+            return model
+        if not hasattr(estimator, "steps"):
+            raise MarginRankError(
+                f"from_estimator takes a linear ranker, such as RankSVM, or a pipeline that ends in one; "
+                f"got {type(estimator).__name__}."
+            )
+        from marginrank.model.folding import fold_pipeline  # not above: scikit-learn's scalers load slowly
+
+        folded = fold_pipeline(estimator)
+        model = cls.from_estimator(folded.ranker, query_normalization=query_normalization)
+        if folded.scaling is None:
+            return model
+        multiplier, offset = folded.scaling
+        trained_scale = 1.0 if model.column_scale is None else model.column_scale
+        return cls(
+            model.coef * multiplier,
+            intercept=model.intercept + float(model.coef @ offset),
+            feature_names=folded.feature_names or model.feature_names,
+            query_normalization=query_normalization,
+            column_scale=trained_scale / np.abs(multiplier),
+            metadata={**model.metadata, "folded": folded.scalers},
+        )
+
+    def save(self, file: ModelFile) -> None:
+        """Write the model to a file; ``.mrk`` is the usual ending.
+
+        The file is complete or not there at all: after an error or Ctrl-C an old one is as it was. The same
+        model gives the same bytes.
+
+        Parameters
+        ----------
+        file : str, path-like or file object
+            Where to; a file object must be open for writing in binary mode.
+
+        Raises
+        ------
+        ModelFileError
+            If the file cannot be written.
+        """
+        data = self._to_bytes()
+        if not isinstance(file, str | os.PathLike):
+            try:
+                file.write(data)
+            except TypeError:
+                raise ModelFileError("A model is bytes; open the file in binary mode ('wb').") from None
+            return
+        try:
+            with atomic_write(file) as target:
+                target.write(data)
+        except OSError as error:
+            raise ModelFileError(
+                f"Cannot write the model to {os.fspath(file)}: {_reason(error)}. Nothing was changed there."
+            ) from error
+
+    @classmethod
+    def load(cls, file: ModelFile) -> RankingModel:
+        """Read a model from a file; nothing in the file is executed.
+
+        Parameters
+        ----------
+        file : str, path-like or file object
+            A model file; a file object must be open for reading in binary mode, and is read to its end.
+
+        Returns
+        -------
+        RankingModel
+            Equal to the one that was saved, to the last bit.
+
+        Raises
+        ------
+        ModelFileError
+            If there is no such file, or it is not a model, damaged, cut short, or from a later version.
+        """
+        if not isinstance(file, str | os.PathLike):
+            return cls._read(file, str(getattr(file, "name", "The file")))
+        where = os.fspath(file)
+        try:
+            if Path(where).is_dir():
+                raise ModelFileError(f"{where} is a folder; expected a model file.")
+            with open(where, "rb") as source:
+                return cls._read(source, where)
+        except FileNotFoundError:
+            raise ModelFileError(f"{where} does not exist; expected a model file.") from None
+        except OSError as error:
+            raise ModelFileError(f"Cannot read the model {where}: {_reason(error)}.") from error
+
+    @classmethod
+    def _read(cls, source: BinaryIO, where: str) -> RankingModel:
+        # A large file of another kind is refused before it is read into memory.
+        start = source.read(len(file_format.MAGIC))
+        if not isinstance(start, bytes):
+            raise ModelFileError(f"{where} is open as text; open it in binary mode ('rb').")
+        file_format.check_magic(start, where)
+        header, arrays = file_format.decode(start + source.read(), where)
+        if header.get("kind") != "linear":
+            raise ModelFileError(
+                f"{where} holds a model of kind {str(header.get('kind'))[:40]!r}, which this version of "
+                "marginrank does not know. Upgrade marginrank."
+            )
+        try:
+            return cls(
+                arrays["coef"],
+                intercept=header["intercept"],
+                feature_names=header["feature_names"],
+                query_normalization=header["query_normalization"],
+                column_scale=arrays.get("column_scale"),
+                metadata=header["metadata"],
+            )
+        except (KeyError, TypeError, RecursionError, MarginRankError) as error:
+            what = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
+            raise ModelFileError(f"{where} is not a valid marginrank model: {what}.") from None
+
+    def _to_bytes(self) -> bytes:
+        content = {
+            "kind": self.kind,
+            "intercept": self.intercept,
+            "feature_names": self.feature_names,
+            "query_normalization": self.query_normalization,
+            "metadata": self.metadata,
+        }
+        arrays = {"coef": self.coef}
+        if self.column_scale is not None:
+            arrays["column_scale"] = self.column_scale
+        return file_format.encode(content, arrays)
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
