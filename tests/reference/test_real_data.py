@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 from sklearn.svm import LinearSVC
 
-from marginrank import RankSVM
+from marginrank import RankingData, RankSVM
 from marginrank.metrics import pairwise_error
 
 
@@ -80,3 +80,9 @@ def test_imdb_as_one_ranking_reaches_the_error_of_the_best_alpha(real_data):
     model = RankSVM(alpha=1e-4).fit(X, y)
     assert model.gap_ <= 1e-3
     assert 1 - model.score(X_test, y_test) == pytest.approx(0.1692, abs=0.003)
+
+
+@pytest.mark.parametrize("name", ["MQ2008", "OHSUMED"])
+def test_what_letor_normalised_stays_as_it_is(real_data, name):
+    X, y, qid = letor(real_data / name, 1, 2, 3, 4, 5)
+    np.testing.assert_array_equal(RankingData(X, y, qid=qid).normalized_by_query().X, X)

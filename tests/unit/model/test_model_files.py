@@ -359,9 +359,11 @@ def test_place_that_cannot_be_written_is_named(name, tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
 def test_folder_without_permission_is_named(tmp_path):
-    tmp_path.chmod(0o500)
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0o500)
     with pytest.raises(ModelFileError, match="Permission denied"):
-        full_model().save(tmp_path / "model.mrk")
+        full_model().save(folder / "model.mrk")
+    assert os.listdir(folder) == []
 
 
 def test_errors_are_errors_of_the_library():
