@@ -64,4 +64,5 @@ template <class T>
 void bind_checks(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_matrices(nb::module_& m);
+void bind_metrics(nb::module_& m);
 void bind_simplex_qp(nb::module_& m);

@@ -20,5 +20,6 @@ NB_MODULE(MARGINRANK_MODULE, m) {
     bind_checks(m);
     bind_losses(m);
     bind_matrices(m);
+    bind_metrics(m);
     bind_simplex_qp(m);
 }

@@ -15,12 +15,14 @@ if TYPE_CHECKING or not has_wide_registers():
         CsrF64I64,
         DenseF32,
         DenseF64,
+        MetricSpec,
         PairLabels,
         PairLoss,
         PreferencePairs,
         QueryLoss,
         first_bad_row,
         first_nonfinite,
+        ranking_metrics,
         simplex_qp,
     )
 else:
@@ -31,12 +33,14 @@ else:
         CsrF64I64,
         DenseF32,
         DenseF64,
+        MetricSpec,
         PairLabels,
         PairLoss,
         PreferencePairs,
         QueryLoss,
         first_bad_row,
         first_nonfinite,
+        ranking_metrics,
         simplex_qp,
     )
 
@@ -47,11 +51,13 @@ __all__ = [
     "CsrF64I64",
     "DenseF32",
     "DenseF64",
+    "MetricSpec",
     "PairLabels",
     "PairLoss",
     "PreferencePairs",
     "QueryLoss",
     "first_bad_row",
     "first_nonfinite",
+    "ranking_metrics",
     "simplex_qp",
 ]

@@ -2,6 +2,7 @@
 Compiled kernels of marginrank; import them through marginrank._kernels.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -218,5 +219,12 @@ class CsrF64I64:
     def fused(self, loss: QueryLoss, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], partial: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> float: ...
 
     def fused_hvp(self, loss: QueryLoss, v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], direction: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], partial: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None: ...
+
+class MetricSpec:
+    """One metric in codes: positions in the lists of its choices."""
+
+    def __init__(self, kind: int, cutoff: int, rel: float, gain: int, discount: int, ties: int, short_list: int, cut_norm: bool, max_label: float) -> None: ...
+
+def ranking_metrics(y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], docid: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, query_ptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], specs: Sequence[MetricSpec], values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], tied: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None: ...
 
 def simplex_qp(gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: float, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], tol: float, max_iter: int) -> int: ...

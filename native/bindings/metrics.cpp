@@ -1,0 +1,62 @@
+// Ranking metrics per query.
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "common.hpp"
+#include "marginrank/ranking_metrics.hpp"
+
+namespace {
+
+using marginrank::MetricSpec;
+
+template <class Choice>
+Choice choice(int code, int most) {
+    require(code >= 0 && code <= most, "a code of the metric must be one of its choices");
+    return static_cast<Choice>(code);
+}
+
+void make_spec(MetricSpec* spec, int kind, std::int64_t cutoff, double rel, int gain, int discount, int ties,
+               int short_list, bool cut_norm, double max_label) {
+    require(cutoff >= 0, "cutoff must not be negative");
+    new (spec) MetricSpec{choice<marginrank::MetricKind>(kind, 10), cutoff,   rel,
+                          choice<marginrank::Gain>(gain, 1),        choice<marginrank::Discount>(discount, 1),
+                          choice<marginrank::Ties>(ties, 4),        choice<marginrank::ShortList>(short_list, 2),
+                          cut_norm,                                 max_label};
+}
+
+void ranking_metrics(In<double> y, In<double> scores, std::optional<In<std::int64_t>> docid,
+                     In<std::int64_t> query_ptr, const std::vector<MetricSpec>& specs, Out2 values, Out<bool> tied,
+                     int n_threads) {
+    require(query_ptr.size() >= 1, "query_ptr must not be empty");
+    const auto n_queries = static_cast<std::int64_t>(query_ptr.size()) - 1;
+    const std::int64_t* ptr = query_ptr.data();
+    require(ptr[0] == 0 && ptr[n_queries] == static_cast<std::int64_t>(y.size()),
+            "query_ptr must run from 0 to the number of rows");
+    for (std::int64_t q = 0; q < n_queries; ++q)
+        require(ptr[q + 1] >= ptr[q] && ptr[q + 1] - ptr[q] < (std::int64_t{1} << 31) - 64,
+                "query_ptr must be ascending, queries below 2^31 rows");
+    require(scores.size() == y.size(), "scores must have one entry per row");
+    require(!docid || docid->size() == y.size(), "docid must have one entry per row");
+    require(values.shape(0) == specs.size() && static_cast<std::int64_t>(values.shape(1)) == n_queries,
+            "values must have one row per metric and one column per query");
+    require(static_cast<std::int64_t>(tied.size()) == n_queries, "tied must have one entry per query");
+    for (const MetricSpec& spec : specs)
+        require(docid || spec.ties != marginrank::Ties::kDocid, "docid must be given where it breaks ties");
+    const marginrank::MetricInput in{y.data(), scores.data(), docid ? docid->data() : nullptr, ptr, n_queries};
+    without_gil(n_threads, [&](const Crew& crew) {
+        marginrank::ranking_metrics(crew, in, specs, values.data(), tied.data());
+    });
+}
+
+}  // namespace
+
+void bind_metrics(nb::module_& m) {
+    nb::class_<MetricSpec>(m, "MetricSpec", "One metric in codes: positions in the lists of its choices.")
+        .def("__init__", &make_spec, "kind"_a, "cutoff"_a, "rel"_a, "gain"_a, "discount"_a, "ties"_a, "short_list"_a,
+             "cut_norm"_a, "max_label"_a);
+    m.def("ranking_metrics", &ranking_metrics, "y"_a.noconvert(), "scores"_a.noconvert(),
+          "docid"_a.noconvert().none(), "query_ptr"_a.noconvert(), "specs"_a, "values"_a.noconvert(),
+          "tied"_a.noconvert(), "n_threads"_a);
+}

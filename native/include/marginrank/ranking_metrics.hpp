@@ -1,0 +1,310 @@
+// Ranking metrics, per query; queries are shared out among threads and each is sorted once.
+//
+// A metric of a query in which there is nothing to find (no gain, no relevant row, no pair) is NaN here;
+// what that counts as is for the caller to say. Averages over ties are exact expectations over all orders
+// of the tied rows, in closed form (McSherry and Najork, ECIR 2008; for ERR by symmetric polynomials).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "marginrank/parallel.hpp"
+#include "marginrank/ranked_query.hpp"
+
+namespace marginrank {
+
+enum class MetricKind { kNdcg, kDcg, kMeanNdcg, kMap, kMrr, kPrecision, kRecall, kErr, kAuc, kPairwiseError, kKendall };
+enum class Discount { kLog2, kLetor };
+// What a list shorter than the cutoff means: rows that do not count, a smaller cutoff, or the value 0.
+enum class ShortList { kPad, kCut, kZero };
+
+struct MetricSpec {
+    MetricKind kind = MetricKind::kNdcg;
+    std::int64_t cutoff = 0;  // 0 for none
+    double rel = 1.0;         // labels of at least this are relevant
+    Gain gain = Gain::kExponential;
+    Discount discount = Discount::kLog2;
+    Ties ties = Ties::kInput;
+    ShortList short_list = ShortList::kPad;
+    bool cut_norm = false;   // average precision over min(relevant, cutoff) instead of all relevant rows
+    double max_label = 4.0;  // ERR: the label whose row satisfies with probability 1 - 2^-max_label
+};
+
+// Discount of every rank up to the longest query, for both kinds.
+class Discounts {
+public:
+    explicit Discounts(std::int64_t longest) : log2_(static_cast<std::size_t>(longest)), letor_(log2_.size()) {
+        for (std::size_t k = 0; k < log2_.size(); ++k) {
+            log2_[k] = 1.0 / std::log2(static_cast<double>(k) + 2.0);
+            letor_[k] = k < 2 ? 1.0 : 1.0 / std::log2(static_cast<double>(k) + 1.0);
+        }
+    }
+    const std::vector<double>& of(Discount kind) const { return kind == Discount::kLog2 ? log2_ : letor_; }
+
+private:
+    std::vector<double> log2_, letor_;
+};
+
+namespace metrics {
+
+constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+
+inline std::size_t ranks_within(const RankedQuery& query, const MetricSpec& spec) {
+    return static_cast<std::size_t>(spec.cutoff > 0 ? std::min(spec.cutoff, query.size()) : query.size());
+}
+
+inline std::int64_t count_relevant(const RankedQuery& query, const MetricSpec& spec) {
+    std::int64_t count = 0;
+    for (std::int64_t k = 0; k < query.size(); ++k) count += query.y()[k] >= spec.rel;
+    return count;
+}
+
+inline double weighted_sum(const std::vector<double>& gains, const std::vector<double>& discount, std::size_t n) {
+    double sum = 0.0;
+    for (std::size_t k = 0; k < n; ++k) sum += gains[k] * discount[k];
+    return sum;
+}
+
+inline double dcg(RankedQuery& query, const MetricSpec& spec, const Discounts& discounts) {
+    const std::vector<double>& discount = discounts.of(spec.discount);
+    const std::size_t n = ranks_within(query, spec);
+    // The ideal sum rather than the largest gain: both are 0 together, and this one is needed anyway.
+    const double ideal = weighted_sum(query.ideal_gains(spec.gain), discount, n);
+    if (!(ideal > 0.0)) return kNothing;
+    const double sum = weighted_sum(query.gains(spec.ties, spec.gain), discount, n);
+    return spec.kind == MetricKind::kDcg ? sum : sum / ideal;
+}
+
+inline double mean_ndcg(RankedQuery& query, const MetricSpec& spec, const Discounts& discounts) {
+    const std::vector<double>& discount = discounts.of(spec.discount);
+    const std::vector<double>& gains = query.gains(spec.ties, spec.gain);
+    const std::vector<double>& ideal_gains = query.ideal_gains(spec.gain);
+    if (gains.empty() || !(ideal_gains[0] > 0.0)) return kNothing;
+    double sum = 0.0, ideal = 0.0, total = 0.0;
+    for (std::size_t k = 0; k < gains.size(); ++k) {
+        sum += gains[k] * discount[k];
+        ideal += ideal_gains[k] * discount[k];
+        total += sum / ideal;
+    }
+    return total / static_cast<double>(gains.size());
+}
+
+// Calls body(begin, end, relevant) for the ranks of each group of ties that starts within n; groups are
+// single ranks under a rule that gives every row its place.
+template <class Body>
+void for_each_group(RankedQuery& query, const MetricSpec& spec, std::size_t n, Body&& body) {
+    const std::vector<double>& y = query.labels(spec.ties);
+    if (spec.ties != Ties::kAverage && spec.ties != Ties::kThreshold) {
+        for (std::size_t k = 0; k < n; ++k) body(k, k + 1, static_cast<std::int64_t>(y[k] >= spec.rel));
+        return;
+    }
+    for (std::int64_t g = 0; g < query.n_groups(); ++g) {
+        const auto begin = static_cast<std::size_t>(query.group_begin(g));
+        const auto end = static_cast<std::size_t>(query.group_begin(g + 1));
+        if (begin >= n) return;
+        std::int64_t relevant = 0;
+        for (std::size_t k = begin; k < end; ++k) relevant += y[k] >= spec.rel;
+        body(begin, end, relevant);
+    }
+}
+
+// Expected number of relevant rows within the cutoff.
+inline double hits(RankedQuery& query, const MetricSpec& spec) {
+    const std::size_t n = ranks_within(query, spec);
+    double sum = 0.0;
+    for_each_group(query, spec, n, [&](std::size_t begin, std::size_t end, std::int64_t relevant) {
+        const auto share = static_cast<double>(std::min(end, n) - begin) / static_cast<double>(end - begin);
+        sum += share * static_cast<double>(relevant);
+    });
+    return sum;
+}
+
+inline double precision(RankedQuery& query, const MetricSpec& spec) {
+    if (count_relevant(query, spec) == 0) return kNothing;
+    const bool cut = spec.short_list == ShortList::kCut;
+    return hits(query, spec) / static_cast<double>(cut ? static_cast<std::int64_t>(ranks_within(query, spec)) : spec.cutoff);
+}
+
+inline double recall(RankedQuery& query, const MetricSpec& spec) {
+    const std::int64_t relevant = count_relevant(query, spec);
+    return relevant == 0 ? kNothing : hits(query, spec) / static_cast<double>(relevant);
+}
+
+// With r of t tied rows relevant, a relevant one at place j of them has (j - 1)(r - 1)/(t - 1) relevant
+// ones before it in the group, on average.
+inline double average_precision(RankedQuery& query, const MetricSpec& spec) {
+    const std::int64_t relevant = count_relevant(query, spec);
+    if (relevant == 0) return kNothing;
+    const std::size_t n = ranks_within(query, spec);
+    double sum = 0.0, before = 0.0;
+    for_each_group(query, spec, n, [&](std::size_t begin, std::size_t end, std::int64_t in_group) {
+        const auto r = static_cast<double>(in_group), t = static_cast<double>(end - begin);
+        if (in_group > 0 && spec.ties == Ties::kThreshold) {
+            if (end <= n) sum += r * (before + r) / static_cast<double>(end);
+        } else if (in_group > 0) {
+            const double slope = end - begin > 1 ? (r - 1.0) / (t - 1.0) : 0.0;
+            for (std::size_t k = begin; k < std::min(end, n); ++k)
+                sum += r / t * (before + 1.0 + static_cast<double>(k - begin) * slope) / static_cast<double>(k + 1);
+        }
+        before += r;
+    });
+    const bool cut = spec.cut_norm && spec.cutoff > 0;
+    return sum / static_cast<double>(cut ? std::min(relevant, spec.cutoff) : relevant);
+}
+
+inline double reciprocal_rank(RankedQuery& query, const MetricSpec& spec) {
+    if (count_relevant(query, spec) == 0) return kNothing;
+    const std::size_t n = ranks_within(query, spec);
+    double sum = 0.0;
+    bool found = false;
+    for_each_group(query, spec, n, [&](std::size_t begin, std::size_t end, std::int64_t relevant) {
+        if (found || relevant == 0) return;
+        found = true;
+        double none_yet = 1.0;
+        for (std::size_t k = begin; k < std::min(end, n) && none_yet > 0.0; ++k) {
+            const double first = static_cast<double>(relevant) / static_cast<double>(end - k);
+            sum += none_yet * std::min(first, 1.0) / static_cast<double>(k + 1);
+            none_yet *= 1.0 - std::min(first, 1.0);
+        }
+    });
+    return sum;
+}
+
+// Expected product of miss over the first m rows of a group in random order, for every m up to most: the
+// elementary symmetric polynomials divided by their numbers of terms, which keeps them in [0, 1].
+inline void mean_products(const double* miss, std::size_t n, std::size_t most, std::vector<double>& products) {
+    products.assign(most + 1, 0.0);
+    products[0] = 1.0;
+    for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t m = std::min(i + 1, most); m > 0; --m) {
+            const double share = static_cast<double>(m) / static_cast<double>(i + 1);
+            products[m] = (1.0 - share) * products[m] + share * miss[i] * products[m - 1];
+        }
+}
+
+inline double err(RankedQuery& query, const MetricSpec& spec) {
+    const std::vector<double>& gains = query.gains(spec.ties == Ties::kAverage ? Ties::kInput : spec.ties, Gain::kExponential);
+    if (std::none_of(gains.begin(), gains.end(), [](double g) { return g > 0.0; })) return kNothing;
+    const double top = std::exp2(spec.max_label);
+    const std::size_t n = ranks_within(query, spec);
+    double sum = 0.0, reached = 1.0;
+    std::vector<double> miss, products;
+    for_each_group(query, spec, n, [&](std::size_t begin, std::size_t end, std::int64_t) {
+        if (end - begin == 1) {
+            sum += reached * (gains[begin] / top) / static_cast<double>(end);
+            reached *= 1.0 - gains[begin] / top;
+            return;
+        }
+        miss.clear();
+        for (std::size_t k = begin; k < end; ++k) miss.push_back(1.0 - gains[k] / top);
+        const std::size_t most = std::min(end, n) - begin;
+        mean_products(miss.data(), miss.size(), most, products);
+        for (std::size_t m = 0; m < most; ++m)
+            sum += reached * (products[m] - products[m + 1]) / static_cast<double>(begin + m + 1);
+        reached *= products[most];
+    });
+    return sum;
+}
+
+inline double auc(RankedQuery& query, const MetricSpec& spec) {
+    const std::int64_t relevant = count_relevant(query, spec);
+    const std::int64_t others = query.size() - relevant;
+    if (relevant == 0 || others == 0) return kNothing;
+    const std::vector<double>& y = query.labels(Ties::kInput);
+    double right = 0.0;  // twice the pairs, exact below 2^53
+    std::int64_t below = others;
+    for (std::int64_t g = 0; g < query.n_groups(); ++g) {
+        std::int64_t in_group = 0;
+        const std::int64_t begin = query.group_begin(g), end = query.group_begin(g + 1);
+        for (std::int64_t k = begin; k < end; ++k) in_group += y[static_cast<std::size_t>(k)] >= spec.rel;
+        const std::int64_t others_in_group = end - begin - in_group;
+        below -= others_in_group;
+        right += static_cast<double>(in_group) * static_cast<double>(2 * below + others_in_group);
+    }
+    return right / (2.0 * static_cast<double>(relevant) * static_cast<double>(others));
+}
+
+inline double pairwise_error(RankedQuery& query) {
+    const RankedQuery::PairCounts& pairs = query.pairs();
+    if (pairs.comparable == 0) return kNothing;
+    const std::int64_t tied = pairs.comparable - pairs.right - pairs.wrong;
+    return static_cast<double>(2 * pairs.wrong + tied) / (2.0 * static_cast<double>(pairs.comparable));
+}
+
+// tau-b; constant scores agree with nothing and are 0.
+inline double kendall(RankedQuery& query) {
+    const RankedQuery::PairCounts& pairs = query.pairs();
+    if (pairs.comparable == 0) return kNothing;
+    if (pairs.distinct == 0) return 0.0;
+    // The root of each: their product may overflow, and a perfect order shall give exactly 1.
+    if (pairs.right == pairs.comparable && pairs.right == pairs.distinct) return 1.0;
+    if (pairs.wrong == pairs.comparable && pairs.wrong == pairs.distinct) return -1.0;
+    return static_cast<double>(pairs.right - pairs.wrong) /
+           (std::sqrt(static_cast<double>(pairs.comparable)) * std::sqrt(static_cast<double>(pairs.distinct)));
+}
+
+inline double value(RankedQuery& query, const MetricSpec& spec, const Discounts& discounts) {
+    switch (spec.kind) {
+        case MetricKind::kNdcg:
+        case MetricKind::kDcg: return dcg(query, spec, discounts);
+        case MetricKind::kMeanNdcg: return mean_ndcg(query, spec, discounts);
+        case MetricKind::kMap: return average_precision(query, spec);
+        case MetricKind::kMrr: return reciprocal_rank(query, spec);
+        case MetricKind::kPrecision: return precision(query, spec);
+        case MetricKind::kRecall: return recall(query, spec);
+        case MetricKind::kErr: return err(query, spec);
+        case MetricKind::kAuc: return auc(query, spec);
+        case MetricKind::kPairwiseError: return pairwise_error(query);
+        case MetricKind::kKendall: return kendall(query);
+    }
+    return kNothing;
+}
+
+}  // namespace metrics
+
+struct MetricInput {
+    const double* y;
+    const double* scores;
+    const std::int64_t* docid;  // or null
+    const std::int64_t* query_ptr;
+    std::int64_t n_queries;
+};
+
+// values[m * n_queries + q] is metric m of query q, NaN where there is nothing to find; tied[q] tells
+// whether equal scores hide which of two different labels comes first.
+inline void ranking_metrics(const Crew& crew, const MetricInput& in, const std::vector<MetricSpec>& specs,
+                            double* values, bool* tied) {
+    // Queries so long that threads share the sort are done one by one, the others side by side.
+    constexpr std::int64_t kLong = 65536;
+    const std::int64_t n_queries = in.n_queries;
+    std::int64_t longest = 0;
+    for (std::int64_t q = 0; q < n_queries; ++q) longest = std::max(longest, in.query_ptr[q + 1] - in.query_ptr[q]);
+    const Discounts discounts(longest);
+    auto evaluate = [&](const Crew& sorters, RankedQuery& query, std::int64_t q) {
+        const std::int64_t begin = in.query_ptr[q];
+        query.rank(sorters, in.y + begin, in.scores + begin, in.docid == nullptr ? nullptr : in.docid + begin,
+                   in.query_ptr[q + 1] - begin);
+        tied[q] = query.tied();
+        for (std::size_t m = 0; m < specs.size(); ++m) {
+            const MetricSpec& spec = specs[m];
+            double v = metrics::value(query, spec, discounts);
+            if (spec.short_list == ShortList::kZero && query.size() < spec.cutoff && !std::isnan(v)) v = 0.0;
+            values[static_cast<std::int64_t>(m) * n_queries + q] = v;
+        }
+    };
+    auto is_long = [&](std::int64_t q) { return in.query_ptr[q + 1] - in.query_ptr[q] >= kLong; };
+    std::vector<RankedQuery> queries(static_cast<std::size_t>(crew.threads()));
+    for (std::int64_t q = 0; q < n_queries; ++q)
+        if (is_long(q)) evaluate(crew, queries[0], q);
+    const Crew alone(1);
+    const std::int64_t n_blocks = std::min<std::int64_t>(n_queries, 512);
+    crew.run(n_blocks, [&](std::int64_t block, int worker) {
+        for (std::int64_t q = block_bound(n_queries, n_blocks, block); q < block_bound(n_queries, n_blocks, block + 1); ++q)
+            if (!is_long(q)) evaluate(alone, queries[static_cast<std::size_t>(worker)], q);
+    });
+}
+
+}  // namespace marginrank

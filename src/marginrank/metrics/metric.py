@@ -1,0 +1,197 @@
+"""A metric is a value: a name with every convention that changes its figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from marginrank.exceptions import MarginRankError
+
+Gain: TypeAlias = Literal["exponential", "linear"]
+Discount: TypeAlias = Literal["log2", "letor"]
+Ties: TypeAlias = Literal["input", "average", "pessimistic", "docid", "threshold"]
+Empty: TypeAlias = Literal[0, 1, "skip"]
+Short: TypeAlias = Literal["pad", "cut", "zero"]
+Norm: TypeAlias = Literal["relevant", "cutoff"]
+
+#: The choices of each option, in the order of the kernel's codes.
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "gain": ("exponential", "linear"),
+    "discount": ("log2", "letor"),
+    "ties": ("input", "average", "pessimistic", "docid", "threshold"),
+    "empty": (0, 1, "skip"),
+    "short": ("pad", "cut", "zero"),
+    "norm": ("relevant", "cutoff"),
+}
+DEFAULTS: dict[str, Any] = {
+    "rel": 1.0,
+    "gain": "exponential",
+    "discount": "log2",
+    "ties": "input",
+    "empty": 0,
+    "short": "pad",
+    "norm": "relevant",
+    "max_label": None,
+}
+
+
+class Family(NamedTuple):
+    """What a metric can be asked for: its options, and whether it has a cutoff."""
+
+    options: tuple[str, ...]
+    cutoff: Literal["optional", "required", "never"] = "optional"
+    empty: Empty = 0
+    higher_is_better: bool = True
+    uses_gains: bool = False
+
+
+#: The metrics, in the order of the kernel's codes.
+FAMILIES: dict[str, Family] = {
+    "ndcg": Family(("gain", "discount", "ties", "empty", "short"), uses_gains=True),
+    "dcg": Family(("gain", "discount", "ties", "empty", "short"), uses_gains=True),
+    "mean_ndcg": Family(("gain", "discount", "ties", "empty"), "never", uses_gains=True),
+    "map": Family(("rel", "ties", "empty", "norm")),
+    "mrr": Family(("rel", "ties", "empty")),
+    "precision": Family(("rel", "ties", "empty", "short"), "required"),
+    "recall": Family(("rel", "ties", "empty"), "required"),
+    "err": Family(("ties", "empty", "max_label"), uses_gains=True),
+    "auc": Family(("rel", "empty"), "never", "skip"),
+    "pairwise_error": Family(("empty",), "never", "skip", higher_is_better=False),
+    "kendall": Family(("empty",), "never", "skip"),
+}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A ranking metric with its conventions; equal metrics give equal figures.
+
+    :func:`parse_metric` makes one from a name as people write it. Options that are left out get the value
+    of the flavor ``standard``; those that the metric does not have stay None and cannot be given.
+
+    Parameters
+    ----------
+    name : str
+        ``ndcg``, ``dcg``, ``mean_ndcg``, ``map``, ``mrr``, ``precision``, ``recall``, ``err``, ``auc``,
+        ``pairwise_error`` or ``kendall``.
+    cutoff : int, optional
+        Only the first ranks count.
+    rel : float, default=1
+        Rows with a label of at least this are relevant.
+    gain : {"exponential", "linear"}
+        ``2**label - 1``, or the label.
+    discount : {"log2", "letor"}
+        ``1 / log2(1 + rank)``; or 1 for the ranks 1 and 2 and ``1 / log2(rank)`` from there on.
+    ties : {"input", "average", "pessimistic", "docid", "threshold"}
+        Order of rows with equal scores: as they come in; the exact mean over all orders; the worst order; the
+        highest document id first, compared as text. ``threshold`` (for ``map`` only): all of them at once, as
+        on a precision-recall curve.
+    empty : {0, 1, "skip"}
+        What a query counts in which there is nothing to find.
+    short : {"pad", "cut", "zero"}
+        A query with fewer rows than the cutoff: missing rows are irrelevant; the cutoff is the number of rows
+        (matters for ``precision``); the value is 0.
+    norm : {"relevant", "cutoff"}
+        ``map@k`` over all relevant rows, or over at most k of them.
+    max_label : float, optional
+        ``err``: the highest label of the scale; by default the highest label of the data.
+
+    Examples
+    --------
+    >>> from marginrank.metrics import Metric, parse_metric
+    >>> Metric("ndcg", cutoff=10) == parse_metric("nDCG@10")
+    True
+    >>> str(Metric("ndcg", cutoff=10, gain="linear"))
+    'ndcg(gain=linear)@10'
+    """
+
+    name: str
+    cutoff: int | None = None
+    rel: float | None = None
+    gain: Gain | None = None
+    discount: Discount | None = None
+    ties: Ties | None = None
+    empty: Empty | None = None
+    short: Short | None = None
+    norm: Norm | None = None
+    max_label: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in FAMILIES:
+            raise MarginRankError(
+                f"Unknown metric {self.name!r}; known are {', '.join(FAMILIES)}. "
+                "parse_metric understands other spellings."
+            )
+        family = FAMILIES[self.name]
+        object.__setattr__(self, "cutoff", _check_cutoff(self.name, self.cutoff, family))
+        for option in OPTIONS:
+            value = getattr(self, option)
+            if value is None:
+                value = standard_value(self.name, option)
+            else:
+                value = _check_option(self.name, option, value, family)
+            object.__setattr__(self, option, value)
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether better models have higher values."""
+        return FAMILIES[self.name].higher_is_better
+
+    def spell(self, defaults: dict[str, Any]) -> str:
+        """Return the name with the options that differ from these defaults."""
+        shown = [
+            f"{option}={_show(getattr(self, option))}"
+            for option in FAMILIES[self.name].options
+            if getattr(self, option) != defaults[option]
+        ]
+        options = f"({','.join(shown)})" if shown else ""
+        return f"{self.name}{options}{'' if self.cutoff is None else f'@{self.cutoff}'}"
+
+    def __str__(self) -> str:
+        return self.spell({option: standard_value(self.name, option) for option in OPTIONS})
+
+
+OPTIONS = tuple(field.name for field in fields(Metric) if field.name not in ("name", "cutoff"))
+
+
+def standard_value(name: str, option: str) -> Any:
+    """Return the value of an option in the flavor ``standard``; None where the metric does not have it."""
+    family = FAMILIES[name]
+    if option not in family.options:
+        return None
+    return family.empty if option == "empty" else DEFAULTS[option]
+
+
+def _check_cutoff(name: str, cutoff: Any, family: Family) -> int | None:
+    if cutoff is None:
+        if family.cutoff == "required":
+            raise MarginRankError(f"{name} needs a cutoff: write {name}@10, say.")
+        return None
+    if family.cutoff == "never":
+        raise MarginRankError(f"{name} looks at the whole ranking and has no cutoff; got {cutoff!r}.")
+    if isinstance(cutoff, bool) or not isinstance(cutoff, Integral) or cutoff < 1:
+        raise MarginRankError(f"The cutoff of {name} must be an integer of at least 1; got {cutoff!r}.")
+    if cutoff >= 2**31:
+        raise MarginRankError(f"The cutoff of {name} must be below 2**31; got {cutoff}.")
+    return int(cutoff)
+
+
+def _check_option(name: str, option: str, value: Any, family: Family) -> Any:
+    if option not in family.options:
+        raise MarginRankError(f"{name} has no option {option!r}; it has {', '.join(family.options)}.")
+    if option in CHOICES:
+        choices = [c for c in CHOICES[option] if c != "threshold" or name == "map"]
+        if isinstance(value, bool) or value not in choices:
+            known = ", ".join(map(repr, choices))
+            raise MarginRankError(f"{option} of {name} must be one of {known}; got {value!r}.")
+        return choices[choices.index(value)]
+    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+        raise MarginRankError(f"{option} of {name} must be a finite number; got {value!r}.")
+    return float(value)
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return str(value)

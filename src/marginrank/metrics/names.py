@@ -1,0 +1,180 @@
+"""Names of metrics, as people write them, and the flavors that decide what they leave open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+from marginrank.exceptions import MarginRankError
+from marginrank.metrics.metric import CHOICES, FAMILIES, OPTIONS, Metric, standard_value
+
+_ALIASES = {
+    "ap": "map",
+    "averageprecision": "map",
+    "meanaverageprecision": "map",
+    "rr": "mrr",
+    "reciprank": "mrr",
+    "reciprocalrank": "mrr",
+    "meanreciprocalrank": "mrr",
+    "p": "precision",
+    "pre": "precision",
+    "prec": "precision",
+    "r": "recall",
+    "expectedreciprocalrank": "err",
+    "rocauc": "auc",
+    "kendalltau": "kendall",
+    "tau": "kendall",
+    "taub": "kendall",
+    "kendalltaub": "kendall",
+} | {name.replace("_", ""): name for name in FAMILIES}
+
+_LIST_OF_GAINS = ("ndcg", "dcg", "mean_ndcg")
+_BOOSTERS: dict[str, dict[str, Any]] = {
+    "ndcg": {"empty": 1},
+    "mean_ndcg": {"empty": 1},
+    "map": {"empty": 1, "norm": "cutoff"},
+}
+_BY_DOCID = {name: {"ties": "docid"} for name, family in FAMILIES.items() if "ties" in family.options}
+_AVERAGED = {name: {"ties": "average"} for name, family in FAMILIES.items() if "ties" in family.options}
+
+#: What each flavor changes of ``standard``, per metric.
+FLAVORS: dict[str, dict[str, dict[str, Any]]] = {
+    "standard": {},
+    "letor": {
+        "ndcg": {"discount": "letor", "short": "zero"},
+        "dcg": {"discount": "letor"},
+        "mean_ndcg": {"discount": "letor"},
+    },
+    "lightgbm": _BOOSTERS,
+    "xgboost": _BOOSTERS | {"precision": {"short": "cut"}},
+    "sklearn": _AVERAGED
+    | {name: {"gain": "linear", "ties": "average"} for name in _LIST_OF_GAINS}
+    | {"map": {"ties": "threshold"}},
+    "trec": _BY_DOCID | {name: {"gain": "linear", "ties": "docid"} for name in _LIST_OF_GAINS},
+}
+
+_NAME = re.compile(r"\s*([A-Za-z][A-Za-z_ -]*?)\s*(?:\((.*?)\))?\s*(?:@\s*([^()\s]*))?\s*(?:\((.*?)\))?\s*")
+
+
+def check_flavor(flavor: str) -> str:
+    """Return the flavor if there is one of that name."""
+    if flavor not in FLAVORS:
+        raise MarginRankError(f"flavor must be one of {', '.join(map(repr, FLAVORS))}; got {flavor!r}.")
+    return flavor
+
+
+def flavor_defaults(name: str, flavor: str) -> dict[str, Any]:
+    """Return the value of every option of a metric in a flavor; None where the metric does not have it."""
+    standard = {option: standard_value(name, option) for option in OPTIONS}
+    return standard | FLAVORS[check_flavor(flavor)].get(name, {})
+
+
+def parse_metric(text: str | Metric, *, flavor: str = "standard") -> Metric:
+    """Return the metric that a name describes: ``name``, ``name@cutoff`` or ``name(option=value,...)@cutoff``.
+
+    Parameters
+    ----------
+    text : str or Metric
+        In any case, with or without underscores; ``AP`` and ``RR`` are ``map`` and ``mrr``, ``P`` is
+        ``precision``. A metric is returned as it is.
+    flavor : {"standard", "letor", "lightgbm", "xgboost", "sklearn", "trec"}, default="standard"
+        The tool whose conventions hold where the name leaves them open.
+
+    Returns
+    -------
+    Metric
+        Hashable; ``str`` of it is its canonical name, which gives the same metric again.
+
+    Examples
+    --------
+    >>> str(parse_metric("nDCG@10")), str(parse_metric("AP(rel=2)@100"))
+    ('ndcg@10', 'map(rel=2)@100')
+    >>> str(parse_metric("ndcg@10", flavor="sklearn"))
+    'ndcg(gain=linear,ties=average)@10'
+    """
+    if isinstance(text, Metric):
+        return text
+    if not isinstance(text, str):
+        raise MarginRankError(f"A metric is a name, such as 'ndcg@10'; got {text!r}.")
+    match = _NAME.fullmatch(text)
+    if match is None or (match[2] is not None and match[4] is not None):
+        raise MarginRankError(
+            f"Cannot read the metric {text!r}; write name@cutoff or name(option=value)@cutoff, "
+            "such as 'ndcg@10' or 'map(rel=2)@100'."
+        )
+    name = _known_name(match[1], text)
+    given = _options(match[2] if match[2] is not None else match[4], name, text)
+    cutoff = None if match[3] is None else _cutoff(match[3], text)
+    defaults = {option: v for option, v in flavor_defaults(name, flavor).items() if v is not None}
+    return Metric(name, cutoff=cutoff, **(defaults | given))
+
+
+def spell_metric(metric: Metric, flavor: str) -> str:
+    """Return the name of a metric among people who use this flavor."""
+    return metric.spell(flavor_defaults(metric.name, flavor))
+
+
+def parse_metrics(metrics: Any, flavor: str) -> dict[str, Metric]:
+    """Return metrics by their names in this flavor, each once, in the order given."""
+    if isinstance(metrics, str | Metric):
+        metrics = (metrics,)
+    if not isinstance(metrics, Iterable):
+        raise MarginRankError(f"metrics must be a list of names, such as ['ndcg@10']; got {metrics!r}.")
+    parsed = [parse_metric(metric, flavor=flavor) for metric in metrics]
+    if not parsed:
+        raise MarginRankError("metrics must name at least one metric, such as 'ndcg@10'; got none.")
+    return {spell_metric(metric, flavor): metric for metric in parsed}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[_ -]", "", name).lower()
+
+
+def _known_name(written: str, text: str) -> str:
+    plain = _plain(written)
+    if plain in _ALIASES:
+        return _ALIASES[plain]
+    close = get_close_matches(plain, _ALIASES, n=1, cutoff=0.6)
+    hint = f"did you mean {_ALIASES[close[0]]!r}? Known" if close else "known"
+    raise MarginRankError(f"Unknown metric {text!r}; {hint} are {', '.join(FAMILIES)}.")
+
+
+def _cutoff(written: str, text: str) -> int:
+    if not re.fullmatch(r"[0-9]+", written) or int(written) < 1:
+        raise MarginRankError(
+            f"The cutoff of {text!r} must be an integer of at least 1, as in 'ndcg@10'; got {written!r}."
+        )
+    return int(written)
+
+
+def _options(written: str | None, name: str, text: str) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for part in (written or "").split(","):
+        if not part.strip():
+            continue
+        option, equals, value = (piece.strip() for piece in part.partition("="))
+        option = option.lower()
+        if not equals or option not in FAMILIES[name].options:
+            known = ", ".join(FAMILIES[name].options)
+            raise MarginRankError(
+                f"Cannot read {part.strip()!r} in {text!r}; {name} has the options {known}."
+            )
+        if option in options:
+            raise MarginRankError(f"{option} is given twice in {text!r}.")
+        options[option] = _value(option, value, text)
+    return options
+
+
+def _value(option: str, written: str, text: str) -> Any:
+    for choice in CHOICES.get(option, ()):
+        if str(choice) == written.lower():
+            return choice
+    if option in CHOICES:
+        known = ", ".join(str(choice) for choice in CHOICES[option])
+        raise MarginRankError(f"{option} must be one of {known}; got {written!r} in {text!r}.")
+    try:
+        return float(written)
+    except ValueError:
+        raise MarginRankError(f"{option} must be a number; got {written!r} in {text!r}.") from None
