@@ -1,7 +1,9 @@
 """How fast ten metrics are, in units of one ``np.argsort`` of all scores.
 
-python benchmarks/metrics.py                       # 10,000 queries of 120 rows
-python benchmarks/metrics.py --queries 1 --rows 1000000
+Usage::
+
+    python benchmarks/metrics.py                       # 10,000 queries of 120 rows
+    python benchmarks/metrics.py --queries 1 --rows 1000000
 """
 
 from __future__ import annotations

@@ -175,9 +175,12 @@ def evaluate(
     raw = np.empty((len(parsed), data.n_queries))
     tied = np.empty(data.n_queries, dtype=bool)
     ids = _docid_ranks(docid, parsed, len(y))
-    arrays = [v if v is None or data.order is None else v[data.order] for v in (y, values, ids)]
     specs = [_spec(metric, y) for metric in parsed.values()]
-    ranking_metrics(*arrays, data.query_ptr, specs, raw, tied, resolve_threads(n_jobs))
+    grouped = slice(None) if data.order is None else data.order
+    ids = None if ids is None else ids[grouped]
+    ranking_metrics(
+        y[grouped], values[grouped], ids, data.query_ptr, specs, raw, tied, resolve_threads(n_jobs)
+    )
     empty = np.isnan(raw)
     for row, nothing, metric in zip(raw, empty, parsed.values(), strict=True):
         row[nothing] = np.nan if metric.empty == "skip" else metric.empty
@@ -217,8 +220,8 @@ def _check_gains(y: Vector, metrics: dict[str, Metric]) -> None:
     row = int(np.argmax(y))
     if exponential and y[row] > 1000.0:
         raise MarginRankError(
-            f"{exponential[0]} has the gain 2**label - 1, which overflows for the label {y[row]:g} at row {row}. "
-            "Use gain=linear, or scale the labels."
+            f"{exponential[0]} has the gain 2**label - 1, which overflows for the label {y[row]:g} "
+            f"at row {row}. Use gain=linear, or scale the labels."
         )
     for name, metric in metrics.items():
         if metric.max_label is not None and y[row] > metric.max_label:

@@ -170,9 +170,9 @@ def _check_cutoff(name: str, cutoff: Any, family: Family) -> int | None:
         return None
     if family.cutoff == "never":
         raise MarginRankError(f"{name} looks at the whole ranking and has no cutoff; got {cutoff!r}.")
-    if isinstance(cutoff, bool) or not isinstance(cutoff, Integral) or cutoff < 1:
+    if isinstance(cutoff, bool) or not isinstance(cutoff, Integral) or int(cutoff) < 1:
         raise MarginRankError(f"The cutoff of {name} must be an integer of at least 1; got {cutoff!r}.")
-    if cutoff >= 2**31:
+    if int(cutoff) >= 2**31:
         raise MarginRankError(f"The cutoff of {name} must be below 2**31; got {cutoff}.")
     return int(cutoff)
 

@@ -72,7 +72,7 @@ def flavor_defaults(name: str, flavor: str) -> dict[str, Any]:
 
 
 def parse_metric(text: str | Metric, *, flavor: str = "standard") -> Metric:
-    """Return the metric that a name describes: ``name``, ``name@cutoff`` or ``name(option=value,...)@cutoff``.
+    """Return the metric that a name describes: ``name@cutoff`` or ``name(option=value,...)@cutoff``.
 
     Parameters
     ----------

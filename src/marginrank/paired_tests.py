@@ -1,0 +1,118 @@
+"""Paired tests over queries, through scipy, for differences that may be all zero, constant or few."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from marginrank.validation import Vector
+
+TESTS = ("t", "randomization", "bootstrap")
+
+#: Differences below this, relative to the values, are rounding errors of equal values.
+ROUNDING = 1e-12
+# Numbers drawn at a time by the resampling tests: 64 MB.
+_BATCH = 8_000_000
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected by Holm's step-down method; NaN stay NaN and do not count.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    corrected = [float("nan")] * len(p_values)
+    known = sorted((p, k) for k, p in enumerate(p_values) if not math.isnan(p))
+    largest = 0.0
+    for done, (p, k) in enumerate(known):
+        largest = max(largest, min(1.0, p * (len(known) - done)))
+        corrected[k] = largest
+    return corrected
+
+
+def run_tests(
+    difference: Vector, tests: tuple[str, ...], n_resamples: int, seed: int
+) -> tuple[dict[str, float], tuple[float, float]]:
+    """Return the p-value of each test and the 95% interval of the mean: the bootstrap's, or Student's.
+
+    A p-value is NaN where a test needs more differences.
+    """
+    p_values: dict[str, float] = {}
+    interval = _t_interval(difference)
+    for test in tests:
+        if len(difference) == 0:
+            p_values[test] = float("nan")
+        elif not difference.any():
+            p_values[test] = 1.0
+        elif test == "t":
+            p_values[test] = _t_test(difference)
+        elif test == "randomization":
+            p_values[test] = _randomization_test(difference, n_resamples, seed)
+        else:
+            p_values[test], interval = _bootstrap(difference, n_resamples, seed)
+    return p_values, interval
+
+
+def _is_constant(difference: Vector) -> bool:
+    return bool(np.ptp(difference) <= ROUNDING * np.abs(difference).max())
+
+
+def _t_interval(difference: Vector) -> tuple[float, float]:
+    if len(difference) < 2:
+        return float("nan"), float("nan")
+    mean = float(difference.mean())
+    if not difference.any() or _is_constant(difference):
+        return mean, mean
+    half = float(stats.t.ppf(0.975, len(difference) - 1) * stats.sem(difference))
+    return mean - half, mean + half
+
+
+def _t_test(difference: Vector) -> float:
+    if len(difference) < 2:
+        return float("nan")
+    if _is_constant(difference):  # scipy divides by the zero deviation, and warns
+        return 0.0
+    return float(stats.ttest_1samp(difference, 0.0).pvalue)
+
+
+def _randomization_test(difference: Vector, n_resamples: int, seed: int) -> float:
+    def mean_difference(b: Any, a: Any, axis: int) -> Any:
+        return np.mean(b - a, axis=axis)
+
+    # Swapping the models in a query swaps the difference with a zero: only b - a matters.
+    result = stats.permutation_test(
+        (difference, np.zeros_like(difference)),
+        mean_difference,
+        permutation_type="samples",
+        n_resamples=n_resamples,
+        batch=max(1, _BATCH // (2 * len(difference))),
+        vectorized=True,
+        random_state=np.random.default_rng(seed),
+    )
+    return float(result.pvalue)
+
+
+def _bootstrap(difference: Vector, n_resamples: int, seed: int) -> tuple[float, tuple[float, float]]:
+    """Return the p-value and the 95% interval of the percentile bootstrap."""
+    if len(difference) < 2:
+        return float("nan"), (float("nan"), float("nan"))
+    result = stats.bootstrap(
+        (difference,),
+        np.mean,
+        method="percentile",
+        n_resamples=n_resamples,
+        batch=max(1, _BATCH // len(difference)),
+        vectorized=True,
+        random_state=np.random.default_rng(seed),
+    )
+    means = result.bootstrap_distribution
+    # One more than counted: the sample itself is a draw, so that p is never 0.
+    beyond = min(int(np.sum(means <= 0.0)), int(np.sum(means >= 0.0)))
+    low, high = result.confidence_interval
+    return min(1.0, 2.0 * (beyond + 1) / (n_resamples + 1)), (float(low), float(high))
