@@ -17,6 +17,8 @@ from marginrank.metrics.names import spell_metric
 from marginrank.paired_tests import ROUNDING, TESTS, holm, run_tests
 from marginrank.validation import Vector
 
+_HEADS = {"t": "p: t", "randomization": "rand.", "bootstrap": "boot."}
+
 
 class QueryChange(NamedTuple):
     """A query and what it scores with the two models."""
@@ -118,15 +120,19 @@ class Comparison(Mapping[str, MetricComparison]):
 
     def __repr__(self) -> str:
         lines = _table(self)
+        queries = "1 query" if self.a.n_queries == 1 else f"{self.a.n_queries:,} queries"
         flavor = "" if self.a.flavor == "standard" else f" Flavor {self.a.flavor!r}."
-        lines.append(
-            f"{self.a.n_queries:,} queries; wins, ties and losses of b; p-values corrected by Holm.{flavor}"
-        )
+        lines.append(f"{queries}; wins/ties/losses of b; p-values corrected by Holm.{flavor}")
         name = next(iter(self))
         changes = self.most_changed(name, 3)
         if changes and self.a.query_ids is not None:
-            shown = [f"{_shorten(str(change.query), 12)} {change.difference:+.3f}" for change in changes]
-            lines.append(f"Changed most in {_shorten(name, 20)}: {', '.join(shown)}")
+            lines.append(f"Queries that changed most in {_shorten(name, 40)}:")
+            ids = [_shorten(str(change.query), 40) for change in changes]
+            width = max(map(len, ids))
+            for query, change in zip(ids, changes, strict=True):
+                lines.append(
+                    f"  {query:<{width}}  {change.a:.3f} -> {change.b:.3f}  ({change.difference:+.3f})"
+                )
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -298,14 +304,13 @@ def _result(
 
 def _table(comparison: Comparison) -> list[str]:
     """Return an aligned table that fits a terminal of 80 columns."""
-    short = {"t": "p(t)", "randomization": "p(rand)", "bootstrap": "p(boot)"}
-    head = ["metric", "a", "b", "b - a", "95% interval", "w/t/l", *(short[t] for t in comparison.tests)]
+    head = ["metric", "a", "b", "b - a", "95% interval", "w/t/l", *(_HEADS[t] for t in comparison.tests)]
     rows = [head]
     for name, result in comparison.items():
         low, high = result.interval
         rows.append(
             [
-                _shorten(name, 14),
+                name,
                 _figure(result.mean_a, ".3f"),
                 _figure(result.mean_b, ".3f"),
                 _figure(result.difference, "+.3f"),
@@ -315,9 +320,10 @@ def _table(comparison: Comparison) -> list[str]:
             ]
         )
     widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+    widths[0] = min(widths[0], max(8, 80 - sum(widths[1:]) - len(head) + 1))
     return [
         " ".join(
-            cell.ljust(width) if k == 0 else cell.rjust(width)
+            _shorten(cell, width).ljust(width) if k == 0 else cell.rjust(width)
             for k, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
@@ -329,7 +335,7 @@ def _figure(value: float, form: str) -> str:
 
 
 def _p_value(p: float) -> str:
-    return "-" if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}"
+    return "-" if math.isnan(p) else "<.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _shorten(text: str, width: int) -> str:

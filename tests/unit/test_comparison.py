@@ -1,0 +1,186 @@
+"""Comparing two models: known p-values, known counts, and what happens at the edges."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from marginrank.comparison import compare
+from marginrank.exceptions import MarginRankError
+from marginrank.metrics import evaluate
+from marginrank.paired_tests import holm
+
+METRICS = ["ndcg@5", "map", "pairwise_error", "kendall"]
+
+
+def two_models(seed=0, n_queries=30, better=0.8):
+    rng = np.random.default_rng(seed)
+    qid = np.repeat(np.arange(n_queries), 12)
+    y = rng.integers(0, 3, len(qid))
+    noise_a, noise_b = rng.normal(size=(2, len(qid)))
+    return y, y + 2.0 * noise_a, y + 2.0 * better * noise_b, qid
+
+
+def test_p_values_equal_those_of_scipy():
+    y, a, b, qid = two_models()
+    result = compare(y, a, b, qid=qid, metrics=["map"], random_state=3)["map"]
+    per_query = [evaluate(y, s, qid=qid, metrics=["map"]).per_query["map"] for s in (a, b)]
+    assert result.p_values["t"] == pytest.approx(stats.ttest_rel(*per_query).pvalue, rel=1e-9)
+    # For the mean of 30 differences of one shape, all three tests nearly agree.
+    for test in ("randomization", "bootstrap"):
+        assert result.p_values[test] == pytest.approx(result.p_values["t"], abs=0.02)
+    assert result.difference == pytest.approx(np.mean(per_query[1] - per_query[0]))
+    assert result.interval[0] < result.difference < result.interval[1]
+
+
+def test_randomization_of_few_queries_is_exact():
+    # Three queries, all better by the same sign: of 8 signs two are as extreme.
+    y, qid = [1, 0, 0] * 3, np.repeat([0, 1, 2], 3)
+    a, b = [2, 3, 1, 1, 2, 3, 2, 3, 1], [3, 2, 1] * 3
+    result = compare(y, a, b, qid=qid, metrics=["mrr"], tests="randomization")["mrr"]
+    assert result.p_values == {"randomization": 0.25}
+    assert (result.wins, result.ties, result.losses) == (3, 0, 0)
+
+
+def test_t_interval_is_given_without_the_bootstrap():
+    y, a, b, qid = two_models()
+    result = compare(y, a, b, qid=qid, metrics=["map"], tests=["t"])["map"]
+    values = [evaluate(y, s, qid=qid, metrics=["map"]).per_query["map"] for s in (b, a)]
+    assert result.interval == pytest.approx(tuple(stats.ttest_rel(*values).confidence_interval()))
+
+
+def test_wins_follow_the_direction_of_the_metric():
+    y, a, b, qid = two_models(better=0.2)
+    result = compare(y, a, b, qid=qid, metrics=METRICS, tests=["t"])
+    for row in result.values():
+        assert row.wins > row.losses
+        assert row.wins + row.ties + row.losses == 30
+    assert result["pairwise_error"].difference < 0 < result["kendall"].difference
+
+
+def test_the_same_seed_gives_the_same_figures_whatever_the_other_metrics():
+    y, a, b, qid = two_models(better=0.95)
+    all_of_them = compare(y, a, b, qid=qid, metrics=METRICS, random_state=1)
+    alone = compare(y, a, b, qid=qid, metrics=["map"], random_state=1)
+    assert alone["map"].p_values == all_of_them["map"].p_values
+    assert alone["map"].interval == all_of_them["map"].interval
+    other = compare(y, a, b, qid=qid, metrics=["map"], random_state=2)
+    assert other["map"].p_values != alone["map"].p_values
+    generators = [np.random.default_rng(5) for _ in range(2)]
+    first, second = (compare(y, a, b, qid=qid, random_state=g).to_dict() for g in generators)
+    assert first == second
+
+
+def test_equal_scores_give_p_values_of_1():
+    y, a, _, qid = two_models()
+    result = compare(y, a, a, qid=qid, metrics=METRICS)
+    for row in result.values():
+        assert set(row.p_values.values()) == set(row.p_holm.values()) == {1.0}
+        assert (row.difference, row.interval) == (0.0, (0.0, 0.0))
+        assert (row.wins, row.ties, row.losses) == (0, 30, 0)
+    assert result.most_changed() == []
+    assert "Changed most" not in repr(result)
+
+
+def test_one_query_cannot_be_tested():
+    y, a, b, _ = two_models(n_queries=1)
+    row = compare(y, a, b, metrics=["ndcg"])["ndcg"]
+    assert np.isnan(row.p_values["t"])
+    assert np.isnan(row.p_values["bootstrap"])
+    assert row.p_values["randomization"] == 1.0
+    assert np.isnan(row.interval).all()
+
+
+def test_the_same_gain_in_every_query_is_certain():
+    y, qid = [1, 0] * 4, np.repeat(range(4), 2)
+    row = compare(y, [1, 2] * 4, [2, 1] * 4, qid=qid, metrics=["mrr"])["mrr"]
+    assert row.p_values["t"] == 0.0
+    assert row.p_values["randomization"] == 0.125
+    assert row.interval == (0.5, 0.5)
+
+
+def test_metrics_that_skip_every_query_have_no_figures():
+    row = compare([1, 1, 1], [1, 2, 3], [3, 2, 1], qid=[1, 1, 2], metrics=["auc"])["auc"]
+    assert (row.wins, row.ties, row.losses) == (0, 0, 0)
+    assert np.isnan([row.mean_a, row.difference, *row.p_values.values(), *row.p_holm.values()]).all()
+
+
+def test_skipped_queries_take_no_part():
+    y, a, b, qid = two_models()
+    y[qid == 0] = 1
+    row = compare(y, a, b, qid=qid, metrics=["kendall"], tests=["t"])["kendall"]
+    kept = qid > 0
+    alone = compare(y[kept], a[kept], b[kept], qid=qid[kept], metrics=["kendall"], tests=["t"])["kendall"]
+    assert row == alone
+
+
+def test_holm_is_the_step_down_method():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([float("nan"), 0.02]) == [pytest.approx(float("nan"), nan_ok=True), 0.02]
+    assert holm([]) == []
+
+
+def test_correction_is_over_metrics_for_each_test():
+    y, a, b, qid = two_models(better=0.9)
+    result = compare(y, a, b, qid=qid, metrics=METRICS, random_state=0)
+    for test in result.tests:
+        corrected = holm([row.p_values[test] for row in result.values()])
+        assert [row.p_holm[test] for row in result.values()] == corrected
+
+
+def test_queries_that_changed_most_come_first():
+    y, a, b, qid = two_models()
+    result = compare(y, a, b, qid=[f"q{q}" for q in qid], metrics=["map", "ndcg"], tests=["t"])
+    changes = result.most_changed("AP", n=4)
+    sizes = [abs(change.difference) for change in changes]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] == np.max(np.abs(result.b.per_query["map"] - result.a.per_query["map"]))
+    assert all(change.difference == pytest.approx(change.b - change.a) for change in changes)
+    assert changes[0].query.startswith("q")
+    assert result.most_changed(n=0) == []
+
+
+@pytest.mark.parametrize("n_queries", [1, 30, 3000])
+def test_the_table_fits_80_columns(n_queries):
+    y, a, b, qid = two_models(n_queries=n_queries)
+    names = [*METRICS, "map(rel=2,ties=average,norm=cutoff)@100"]
+    shown = repr(
+        compare(y, a, b, qid=[f"a-rather-long-query-{q}" for q in qid], metrics=names, n_resamples=99)
+    )
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "95% interval" in shown
+
+
+def test_any_spelling_finds_its_metric():
+    y, a, b, qid = two_models()
+    result = compare(y, a, b, qid=qid, metrics=["ndcg@5"], tests=["t"])
+    assert result["nDCG@5"] == result["ndcg@5"]
+    for unknown in ("map", "nonsense"):
+        with pytest.raises(KeyError):
+            result[unknown]
+
+
+def test_results_go_to_json():
+    y, a, b, _ = two_models(n_queries=1)
+    shown = json.dumps(compare(y, a, b).to_dict(), allow_nan=False)
+    assert json.loads(shown)["metrics"]["ndcg@10"]["p_values"]["t"] is None
+
+
+WRONG = {
+    "scores_b contains NaN .*row 1": {"scores_b": [1.0, np.nan]},
+    "scores_a must have one entry per row.*got 3": {"scores_a": [1.0, 2.0, 3.0]},
+    "tests must be among 't', 'randomization', 'bootstrap'; got 'z'": {"tests": ["z"]},
+    "tests must be among .* got none": {"tests": []},
+    "n_resamples must be an integer of at least 1; got 0": {"n_resamples": 0},
+    "random_state must be None, a Generator or an integer": {"random_state": -1},
+    "Unknown metric 'ncdg@5'; did you mean 'ndcg'": {"metrics": ["ncdg@5"]},
+}
+
+
+@pytest.mark.parametrize(("message", "wrong"), WRONG.items(), ids=WRONG.keys())
+def test_wrong_arguments_are_refused_by_name(message, wrong):
+    arguments = {"y": [0, 1], "scores_a": [1.0, 2.0], "scores_b": [2.0, 1.0]} | wrong
+    with pytest.raises(MarginRankError, match=message):
+        compare(**arguments)
