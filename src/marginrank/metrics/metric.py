@@ -63,7 +63,7 @@ FAMILIES: dict[str, Family] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Metric:
     """A ranking metric with its conventions; equal metrics give equal figures.
 
@@ -147,6 +147,9 @@ class Metric:
         ]
         options = f"({','.join(shown)})" if shown else ""
         return f"{self.name}{options}{'' if self.cutoff is None else f'@{self.cutoff}'}"
+
+    def __repr__(self) -> str:
+        return f"parse_metric({str(self)!r})"
 
     def __str__(self) -> str:
         return self.spell({option: standard_value(self.name, option) for option in OPTIONS})
