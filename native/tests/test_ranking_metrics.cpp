@@ -46,12 +46,14 @@ double by_rank(const Vec& y, const MetricSpec& spec) {
     const std::size_t k = spec.cutoff > 0 ? static_cast<std::size_t>(spec.cutoff) : y.size();
     Vec ideal = y;
     std::sort(ideal.rbegin(), ideal.rend());
+    const auto cut = static_cast<double>(spec.short_list == ShortList::kCut ? std::min(k, y.size()) : k);
     double hits = 0.0, precisions = 0.0, first = 0.0, err = 0.0, reached = 1.0, relevant = 0.0, mean = 0.0;
     for (std::size_t i = 0; i < y.size(); ++i) {
         relevant += y[i] >= spec.rel;
         mean += dcg_of(y, spec, i + 1) / dcg_of(ideal, spec, i + 1) / static_cast<double>(y.size());
         if (i >= k) continue;
-        const double rank = static_cast<double>(i) + 1.0, satisfied = gain_of(y[i], Gain::kExponential) / std::exp2(spec.max_label);
+        const double rank = static_cast<double>(i) + 1.0;
+        const double satisfied = gain_of(y[i], Gain::kExponential) / std::exp2(spec.max_label);
         err += reached * satisfied / rank;
         reached *= 1.0 - satisfied;
         if (y[i] < spec.rel) continue;
@@ -68,9 +70,10 @@ double by_rank(const Vec& y, const MetricSpec& spec) {
     }
     if (relevant == 0.0) return NAN;
     switch (spec.kind) {
-        case MetricKind::kMap: return precisions / (spec.cut_norm ? std::min(relevant, static_cast<double>(k)) : relevant);
+        case MetricKind::kMap:
+            return precisions / (spec.cut_norm ? std::min(relevant, static_cast<double>(k)) : relevant);
         case MetricKind::kMrr: return first;
-        case MetricKind::kPrecision: return hits / static_cast<double>(spec.short_list == ShortList::kCut ? std::min(k, y.size()) : k);
+        case MetricKind::kPrecision: return hits / cut;
         default: return hits / relevant;
     }
 }
@@ -93,9 +96,9 @@ double by_definition(const Vec& y, const Vec& scores, const Ids& docid, const Me
         return value();
     }
     double sum = 0.0, orders = 0.0;
+    auto above = [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; };
     do {
-        if (!std::is_sorted(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; }))
-            continue;
+        if (!std::is_sorted(rows.begin(), rows.end(), above)) continue;
         sum += value();
         orders += 1.0;
     } while (std::next_permutation(rows.begin(), rows.end()));
@@ -159,7 +162,9 @@ void every_metric_equals_its_definition() {
                                     values.data(), &tied);
         for (std::size_t m = 0; m < specs.size(); ++m) {
             const bool of_pairs = specs[m].kind >= MetricKind::kAuc;
-            CHECK(close(values[m], of_pairs ? by_pairs(y, scores, specs[m]) : by_definition(y, scores, docid, specs[m])));
+            const double want =
+                of_pairs ? by_pairs(y, scores, specs[m]) : by_definition(y, scores, docid, specs[m]);
+            CHECK(close(values[m], want));
         }
     }
 }
@@ -183,12 +188,13 @@ void threads_and_neighbours_do_not_change_a_query() {
     auto evaluate = [&](int threads) {
         Vec values(specs.size() * n_queries);
         const auto tied = std::make_unique<bool[]>(n_queries);
-        marginrank::ranking_metrics(Crew(threads), MetricInput{y.data(), scores.data(), nullptr, ptr.data(), static_cast<std::int64_t>(n_queries)},
-                                    specs, values.data(), tied.get());
+        const MetricInput in{y.data(), scores.data(), nullptr, ptr.data(), static_cast<std::int64_t>(n_queries)};
+        marginrank::ranking_metrics(Crew(threads), in, specs, values.data(), tied.get());
         return values;
     };
     const Vec one = evaluate(1), three = evaluate(3);
-    for (std::size_t k = 0; k < one.size(); ++k) CHECK(one[k] == three[k] || (std::isnan(one[k]) && std::isnan(three[k])));
+    for (std::size_t k = 0; k < one.size(); ++k)
+        CHECK(one[k] == three[k] || (std::isnan(one[k]) && std::isnan(three[k])));
 }
 
 void threshold_takes_tied_rows_at_once() {
@@ -199,7 +205,8 @@ void threshold_takes_tied_rows_at_once() {
     spec.ties = Ties::kThreshold;
     double value = 0.0;
     bool tied = false;
-    marginrank::ranking_metrics(Crew(1), MetricInput{y.data(), scores.data(), nullptr, ptr.data(), 1}, {spec}, &value, &tied);
+    const MetricInput in{y.data(), scores.data(), nullptr, ptr.data(), 1};
+    marginrank::ranking_metrics(Crew(1), in, {spec}, &value, &tied);
     CHECK(close(value, (1.0 / 2.0 + 2.0 / 3.0) / 2.0));
     CHECK(tied);
 }
@@ -212,7 +219,8 @@ void a_short_list_may_count_nothing() {
     spec.short_list = ShortList::kZero;
     double value = 1.0;
     bool tied = true;
-    marginrank::ranking_metrics(Crew(1), MetricInput{y.data(), scores.data(), nullptr, ptr.data(), 1}, {spec}, &value, &tied);
+    const MetricInput in{y.data(), scores.data(), nullptr, ptr.data(), 1};
+    marginrank::ranking_metrics(Crew(1), in, {spec}, &value, &tied);
     CHECK(value == 0.0);
     CHECK(!tied);
 }

@@ -61,6 +61,13 @@ class Comparison(Mapping[str, MetricComparison]):
         The evaluations of both models, with the values of each query.
     tests : tuple of str
         The tests made.
+
+    Examples
+    --------
+    >>> result = compare([1, 0, 1, 0], [1, 2, 2, 1], [2, 1, 2, 1], group=[2, 2], metrics=["mrr"], tests=["t"])
+    >>> row = result["mrr"]
+    >>> row.mean_a, row.mean_b, (row.wins, row.ties, row.losses), row.p_values
+    (0.75, 1.0, (1, 1, 0), {'t': 0.5})
     """
 
     def __init__(

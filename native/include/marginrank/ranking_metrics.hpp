@@ -16,7 +16,9 @@
 
 namespace marginrank {
 
-enum class MetricKind { kNdcg, kDcg, kMeanNdcg, kMap, kMrr, kPrecision, kRecall, kErr, kAuc, kPairwiseError, kKendall };
+enum class MetricKind {
+    kNdcg, kDcg, kMeanNdcg, kMap, kMrr, kPrecision, kRecall, kErr, kAuc, kPairwiseError, kKendall
+};
 enum class Discount { kLog2, kLetor };
 // What a list shorter than the cutoff means: rows that do not count, a smaller cutoff, or the value 0.
 enum class ShortList { kPad, kCut, kZero };
@@ -125,7 +127,7 @@ inline double hits(RankedQuery& query, const MetricSpec& spec) {
 inline double precision(RankedQuery& query, const MetricSpec& spec) {
     if (count_relevant(query, spec) == 0) return kNothing;
     const bool cut = spec.short_list == ShortList::kCut;
-    return hits(query, spec) / static_cast<double>(cut ? static_cast<std::int64_t>(ranks_within(query, spec)) : spec.cutoff);
+    return hits(query, spec) / static_cast<double>(cut ? std::min(spec.cutoff, query.size()) : spec.cutoff);
 }
 
 inline double recall(RankedQuery& query, const MetricSpec& spec) {
@@ -186,7 +188,9 @@ inline void mean_products(const double* miss, std::size_t n, std::size_t most, s
 }
 
 inline double err(RankedQuery& query, const MetricSpec& spec) {
-    const std::vector<double>& gains = query.gains(spec.ties == Ties::kAverage ? Ties::kInput : spec.ties, Gain::kExponential);
+    // Not the mean gains of ties: the chance to go on is a product, whose mean is taken below.
+    const Ties order = spec.ties == Ties::kAverage ? Ties::kInput : spec.ties;
+    const std::vector<double>& gains = query.gains(order, Gain::kExponential);
     if (std::none_of(gains.begin(), gains.end(), [](double g) { return g > 0.0; })) return kNothing;
     const double top = std::exp2(spec.max_label);
     const std::size_t n = ranks_within(query, spec);
@@ -302,7 +306,8 @@ inline void ranking_metrics(const Crew& crew, const MetricInput& in, const std::
     const Crew alone(1);
     const std::int64_t n_blocks = std::min<std::int64_t>(n_queries, 512);
     crew.run(n_blocks, [&](std::int64_t block, int worker) {
-        for (std::int64_t q = block_bound(n_queries, n_blocks, block); q < block_bound(n_queries, n_blocks, block + 1); ++q)
+        const std::int64_t end = block_bound(n_queries, n_blocks, block + 1);
+        for (std::int64_t q = block_bound(n_queries, n_blocks, block); q < end; ++q)
             if (!is_long(q)) evaluate(alone, queries[static_cast<std::size_t>(worker)], q);
     });
 }

@@ -47,6 +47,13 @@ class Evaluation(Mapping[str, float]):
         Whose conventions hold where a name leaves them open.
     query_weight : ndarray of shape (n_queries,) or None
         Weights of the queries in the means.
+
+    Examples
+    --------
+    >>> from marginrank.metrics import evaluate
+    >>> result = evaluate([1, 0, 0, 0], [0.1, 0.2, 0.3, 0.4], group=[2, 2], metrics=["RR"])
+    >>> result["mrr"], result.n_empty, result.per_query["mrr"].tolist()
+    (0.25, 1, [0.5, 0.0])
     """
 
     def __init__(
@@ -168,7 +175,7 @@ def evaluate(
     0.875
     """
     parsed = parse_metrics(metrics, check_flavor(flavor))
-    y = gate.check_labels(y, len(gate.as_array(y, "y")))
+    y = _check_labels(y)
     values = gate.check_scores(scores, len(y))
     _check_gains(y, parsed)
     data = RankingData(values.reshape(-1, 1), y, qid=qid, group=group, query_weight=query_weight)
@@ -204,6 +211,13 @@ def weighted_mean(values: Vector, weight: Vector | None) -> float:
     weight = weight[counts]
     total = float(weight.sum())
     return float(weight @ values) / total if total > 0.0 else float("nan")
+
+
+def _check_labels(y: Any) -> Vector:
+    n_rows = np.shape(gate.as_array(y, "y"))[:1]
+    if n_rows == (0,):
+        raise MarginRankError("y must have at least one row; got none.")
+    return gate.check_labels(y, n_rows[0] if n_rows else 1)
 
 
 def _check_gains(y: Vector, metrics: dict[str, Metric]) -> None:

@@ -148,6 +148,8 @@ def test_a_long_list_of_ties_is_averaged_within_the_cutoff():
 WRONG = {
     "scores contains NaN .*row 1": {"scores": [1.0, np.nan]},
     "scores contains infinity .*row 0": {"scores": [np.inf, 1.0]},
+    "y must have at least one row; got none": {"y": [], "scores": []},
+    "y must be 1-D": {"y": 3.0, "scores": [1.0]},
     "y contains NaN .*row 0": {"y": [np.nan, 1.0]},
     "scores must have one entry per row.*got 3 for 2": {"scores": [1.0, 2.0, 3.0]},
     "qid must have one entry per row.*got 1 for 2": {"qid": [1]},
