@@ -66,8 +66,8 @@ class Comparison(Mapping[str, MetricComparison]):
     --------
     >>> result = compare([1, 0, 1, 0], [1, 2, 2, 1], [2, 1, 2, 1], group=[2, 2], metrics=["mrr"], tests=["t"])
     >>> row = result["mrr"]
-    >>> row.mean_a, row.mean_b, (row.wins, row.ties, row.losses), row.p_values
-    (0.75, 1.0, (1, 1, 0), {'t': 0.5})
+    >>> row.mean_a, row.mean_b, (row.wins, row.ties, row.losses), round(row.p_values["t"], 3)
+    (0.75, 1.0, (1, 1, 0), 0.5)
     """
 
     def __init__(
