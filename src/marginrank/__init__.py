@@ -13,8 +13,9 @@ from importlib.metadata import version
 
 from marginrank.data import RankingData
 from marginrank.estimators import RankSVM
+from marginrank.io import dump_letor, load_letor
 from marginrank.model import RankingModel
 
 __version__ = version("marginrank")
 
-__all__ = ["RankSVM", "RankingData", "RankingModel", "__version__"]
+__all__ = ["RankSVM", "RankingData", "RankingModel", "__version__", "dump_letor", "load_letor"]

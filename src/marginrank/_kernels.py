@@ -16,6 +16,8 @@ if TYPE_CHECKING or not has_wide_registers():
         DenseF32,
         DenseF64,
         MetricSpec,
+        LetorRowsF32,
+        LetorRowsF64,
         PairLabels,
         PairLoss,
         PreferencePairs,
@@ -24,6 +26,7 @@ if TYPE_CHECKING or not has_wide_registers():
         first_nonfinite,
         ranking_metrics,
         simplex_qp,
+        write_letor_features,
     )
 else:
     from marginrank._native_avx2 import (
@@ -34,6 +37,8 @@ else:
         DenseF32,
         DenseF64,
         MetricSpec,
+        LetorRowsF32,
+        LetorRowsF64,
         PairLabels,
         PairLoss,
         PreferencePairs,
@@ -42,6 +47,7 @@ else:
         first_nonfinite,
         ranking_metrics,
         simplex_qp,
+        write_letor_features,
     )
 
 __all__ = [
@@ -52,6 +58,8 @@ __all__ = [
     "DenseF32",
     "DenseF64",
     "MetricSpec",
+    "LetorRowsF32",
+    "LetorRowsF64",
     "PairLabels",
     "PairLoss",
     "PreferencePairs",
@@ -60,4 +68,5 @@ __all__ = [
     "first_nonfinite",
     "ranking_metrics",
     "simplex_qp",
+    "write_letor_features",
 ]

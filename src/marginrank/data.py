@@ -72,6 +72,10 @@ class RankingData:
         An array has one entry per query in order of first appearance, or one per row, equal within a query.
     feature_names : sequence of str, optional
         Column names; by default those of the data frame.
+    comments : sequence of str, optional
+        A remark on each row, such as the document it stands for; files keep them.
+    allow_nonfinite : bool, default=False
+        Whether X may hold NaN and infinity: to look at the data or to write them. Training refuses them.
 
     Attributes
     ----------
@@ -108,6 +112,8 @@ class RankingData:
     pair_weight: Vector | None
     pair_margin: Vector | None
     feature_names: tuple[str, ...] | None
+    comments: NDArray[Any] | None
+    allow_nonfinite: bool
 
     def __init__(
         self,
@@ -122,6 +128,8 @@ class RankingData:
         sample_weight: Any = None,
         query_weight: Any = None,
         feature_names: Any = None,
+        comments: Any = None,
+        allow_nonfinite: bool = False,
     ) -> None:
         if y is None:
             _check_pairs_alone(pairs, sample_weight, query_weight)
@@ -130,7 +138,8 @@ class RankingData:
         X, qid = gate.split_frame(X, qid, group)
         X, names = gate.check_matrix(X)
         names = gate.check_feature_names(names if feature_names is None else feature_names, X.shape[1])
-        gate.check_finite(X, names)
+        if not allow_nonfinite:
+            gate.check_finite(X, names)
         n_rows = X.shape[0]
         qid, groups = _queries(qid, group, n_rows)
         if pairs is not None:
@@ -145,6 +154,8 @@ class RankingData:
             pair_weight=pair_weight,
             pair_margin=pair_margin,
             feature_names=names,
+            comments=gate.check_comments(comments, n_rows),
+            allow_nonfinite=bool(allow_nonfinite),
             **groups._asdict(),
         )
 
@@ -216,6 +227,7 @@ class RankingData:
         """
         if self.y is None:
             raise MarginRankError("These data hold pairs and no y; training within queries needs y.")
+        self._check_finite()
         rows, query_ptr, kept_queries = self._rows_that_weigh()
         weight = _take(self.sample_weight, rows)
         return TrainingView(
@@ -225,6 +237,10 @@ class RankingData:
             sample_weight=None if weight is None or np.all(weight == 1.0) else weight,
             query_weight=_take(self.query_weight, kept_queries),
         )
+
+    def _check_finite(self) -> None:
+        if self.allow_nonfinite:
+            gate.check_finite(self.X, self.feature_names)
 
     def _rows_that_weigh(self) -> tuple[Any, NDArray[np.int64], NDArray[np.bool_] | None]:
         kept = np.ones(self.n_rows, dtype=bool)  # in grouped order
@@ -247,6 +263,7 @@ class RankingData:
         """Return the explicit pairs without those that weigh nothing."""
         if self.pairs is None:
             raise MarginRankError("These data hold no pairs; give pairs, or train within queries on y.")
+        self._check_finite()
         kept = None if self.pair_weight is None or self.pair_weight.all() else self.pair_weight > 0.0
         return TrainingPairs(
             _take(self.pairs, kept), _take(self.pair_weight, kept), _take(self.pair_margin, kept)
@@ -255,7 +272,7 @@ class RankingData:
     def subset(self, rows: Any) -> RankingData:
         """Return the data of some rows, by row numbers or a boolean mask, for folds and samples.
 
-        Ids and weights go along; a pair is kept where both of its rows are.
+        Ids, weights and comments go along; a pair is kept where both of its rows are.
 
         Examples
         --------
@@ -283,6 +300,8 @@ class RankingData:
             pair_weight=_take(self.pair_weight, kept),
             pair_margin=_take(self.pair_margin, kept),
             feature_names=self.feature_names,
+            comments=_take(self.comments, rows),
+            allow_nonfinite=self.allow_nonfinite,
             **groups._asdict(),
         )
         return part

@@ -121,6 +121,18 @@ def check_feature_names(names: Any, n_features: int) -> tuple[str, ...] | None:
     return clean
 
 
+def check_comments(comments: Any, n_rows: int) -> NDArray[Any] | None:
+    """Return one string per row, as an array of objects, or None where there are none."""
+    if comments is None:
+        return None
+    clean = np.fromiter(comments, dtype=object)
+    check_length(len(clean), "comments", "row", n_rows)
+    for row, comment in enumerate(clean):
+        if not isinstance(comment, str):
+            raise MarginRankError(f"comments must hold strings; row {row} holds {comment!r}.")
+    return clean
+
+
 def check_labels(y: Any, n_rows: int) -> Vector:
     """Return labels as float64: one finite real number per row."""
     labels = as_array(y, "y")

@@ -1,0 +1,104 @@
+"""Bytes from a path, a binary file object or memory, plain or gzip."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from typing import IO, Any, TypeAlias
+
+from marginrank.exceptions import MarginRankError
+
+#: What every reader takes.
+Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | bytes | bytearray | memoryview
+
+_GZIP = b"\x1f\x8b"
+_BLOCK = 1 << 20
+# What a small file may expand to whatever its ratio: runs of equal rows compress well.
+_ALWAYS_ALLOWED = 16 << 20
+
+
+def read_source(
+    source: Source, *, max_bytes: int | None = None, max_expansion: float = 200
+) -> tuple[bytes | bytearray, str]:
+    """Return the content of a source, unzipped where it is gzip, and the name that errors give it.
+
+    Parameters
+    ----------
+    source : path, binary file object or bytes
+        Gzip is told by its first two bytes, not by the name.
+    max_bytes : int, optional
+        The most bytes to read, after unzipping.
+    max_expansion : float, default=200
+        The most that gzip may expand, as a multiple of the compressed size; 16 MiB are always allowed.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> read_source(gzip.compress(b"1 1:0.5"))
+    (bytearray(b'1 1:0.5'), '<bytes>')
+    """
+    raw, name = _read_raw(source)
+    if raw[:2] != _GZIP:
+        if max_bytes is not None and len(raw) > max_bytes:
+            raise MarginRankError(f"{name}: expected at most max_bytes={max_bytes} bytes, got {len(raw)}.")
+        return raw, name
+    allowed = max(_ALWAYS_ALLOWED, int(max_expansion * len(raw)))
+    reason = f"{max_expansion:g} times its size; raise max_expansion if the file is to be trusted"
+    if max_bytes is not None and max_bytes < allowed:
+        allowed, reason = max_bytes, f"max_bytes={max_bytes} bytes"
+    return _unzip(raw, name, allowed, reason), name
+
+
+def read_text(source: Source) -> tuple[str, str]:
+    """Return the content of a small text file, without a byte order mark, and its name.
+
+    Bytes that are not UTF-8 become lone surrogates, so that writing gives them back.
+    """
+    raw, name = read_source(source)
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise MarginRankError(f"{name}:1:1: expected UTF-8 text, got UTF-16; save the file as UTF-8.")
+    if b"\0" in raw:
+        line = raw.count(b"\n", 0, raw.index(b"\0")) + 1
+        raise MarginRankError(f"{name}:{line}: expected text, got a NUL byte; is this a binary file?")
+    return raw.decode("utf-8", "surrogateescape").removeprefix("\ufeff"), name
+
+
+def _read_raw(source: Any) -> tuple[bytes, str]:
+    if isinstance(source, bytes | bytearray | memoryview):
+        return bytes(source), "<bytes>"
+    if isinstance(source, str | os.PathLike):
+        path = os.fspath(source)
+        with open(path, "rb") as file:
+            return file.read(), str(path)
+    if not hasattr(source, "read"):
+        raise MarginRankError(f"Expected a path, a binary file object or bytes; got {type(source).__name__}.")
+    raw = source.read()
+    if not isinstance(raw, bytes):
+        raise MarginRankError("The file object must be binary, as from open(path, 'rb'); it gives text.")
+    name = getattr(source, "name", "<stream>")
+    return raw, name if isinstance(name, str) else "<stream>"
+
+
+def _unzip(raw: bytes, name: str, allowed: int, reason: str) -> bytearray:
+    """Unzip all members, block by block, and stop as soon as there is more than allowed."""
+    text = bytearray()
+    rest = raw
+    while rest[:2] == _GZIP:
+        member = zlib.decompressobj(wbits=31)
+        while not member.eof:
+            if not rest:
+                raise MarginRankError(
+                    f"{name}: the gzip data end early, after {len(text)} bytes of text; is the file cut off?"
+                )
+            try:
+                text += member.decompress(rest, _BLOCK)
+            except zlib.error as error:
+                raise MarginRankError(
+                    f"{name}: expected gzip data, got damaged ones after {len(text)} bytes of text ({error})."
+                ) from None
+            if len(text) > allowed:
+                raise MarginRankError(f"{name}: the gzip data expand to more than {reason}.")
+            rest = member.unused_data if member.eof else member.unconsumed_tail
+    if rest.strip(b"\0"):  # tapes pad with zeros
+        raise MarginRankError(f"{name}: expected the end of the file after the gzip data, got more bytes.")
+    return text
