@@ -16,6 +16,7 @@ namespace {
 
 using marginrank::LetorOptions;
 using marginrank::TextSpan;
+using Strings = nb::typed<nb::list, nb::str>;
 
 // The rows of a text, which it keeps for the ids and comments that point into it.
 template <class Real>
@@ -60,8 +61,8 @@ struct Rows {
     }
 
     // One string per row; bytes that are not UTF-8 become lone surrogates, as in the names of files.
-    nb::list strings(bool of_qids) const {
-        nb::list result;
+    Strings strings(bool of_qids) const {
+        Strings result;
         nb::object last = nb::str("");
         TextSpan before{0, 0};
         for (const auto& chunk : rows.chunks)

@@ -1,6 +1,43 @@
-"""Files in and out."""
+"""Files in and out: LETOR/SVMlight text, side files, pairs, TREC files, ``.npz``, tables.
 
+Readers take a path, a binary file object or bytes; writers a path, which they replace as a whole or not at
+all, or a binary file object. Every error names the file and, where it is text, line and column.
+"""
+
+from marginrank.io.formats import Format, format_of, formats, read, write
 from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor
+from marginrank.io.npz import dump_npz, load_npz
+from marginrank.io.pairs import Pairs, docids, dump_pairs, load_pairs
+from marginrank.io.side_files import dump_group, dump_weight, load_group, load_weight, with_side_files
+from marginrank.io.tables import dump_table, load_table
+from marginrank.io.trec import Qrels, Run, dump_qrels, dump_run, load_qrels, load_run
 
-__all__ = ["dump_letor", "load_letor"]
+__all__ = [
+    "Format",
+    "Pairs",
+    "Qrels",
+    "Run",
+    "docids",
+    "dump_group",
+    "dump_letor",
+    "dump_npz",
+    "dump_pairs",
+    "dump_qrels",
+    "dump_run",
+    "dump_table",
+    "dump_weight",
+    "format_of",
+    "formats",
+    "load_group",
+    "load_letor",
+    "load_npz",
+    "load_pairs",
+    "load_qrels",
+    "load_run",
+    "load_table",
+    "load_weight",
+    "read",
+    "with_side_files",
+    "write",
+]

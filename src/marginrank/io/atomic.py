@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, TypeAlias, cast
 
 from marginrank.exceptions import MarginRankError
 
@@ -21,8 +22,8 @@ def open_for_writing(destination: Destination) -> Iterator[IO[bytes]]:
     """Open a path or a binary file object for writing.
 
     A path is written under a temporary name in the same folder, brought to the disk and renamed. Whatever
-    goes wrong, the interrupt key included, leaves what was there before. A file object is written to
-    directly and stays open.
+    goes wrong, the interrupt key included, leaves what was there before. A path that ends in ``.gz`` is
+    compressed. A file object is written to directly and stays open.
 
     Examples
     --------
@@ -48,7 +49,12 @@ def open_for_writing(destination: Destination) -> Iterator[IO[bytes]]:
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            yield file
+            if path.suffix.lower() == ".gz":
+                # Neither name nor time, so that equal data give equal files.
+                with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+                    yield cast(IO[bytes], packed)
+            else:
+                yield file
             file.flush()
             os.fchmod(file.fileno(), _mode(path))
             os.fsync(file.fileno())

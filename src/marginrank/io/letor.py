@@ -34,7 +34,7 @@ def load_letor(
     max_expansion: float = 200,
     n_jobs: int | None = None,
 ) -> RankingData:
-    """Read LETOR/SVMlight text: ``label [qid:id] index:value ... [# comment]``, one row a line.
+    r"""Read LETOR/SVMlight text: ``label [qid:id] index:value ... [# comment]``, one row a line.
 
     Anything that is not exactly that is an error that names file, line and column.
 
@@ -67,9 +67,9 @@ def load_letor(
     Returns
     -------
     RankingData
-        ``qid`` is int64 where every id is an integer in its usual spelling, else strings; None, one ranking of
-        all rows, where no row has one. ``comments`` has what follows ``#`` in each row; None where there is
-        nothing.
+        ``qid`` is int64 where every id is an integer in its usual spelling, else strings; None, one ranking
+        of all rows, where no row has one. ``comments`` has what follows ``#`` in each row; None where there
+        is nothing.
 
     See Also
     --------
@@ -82,16 +82,15 @@ def load_letor(
     Examples
     --------
     >>> from marginrank import load_letor
-    >>> data = load_letor(b"2 qid:10 1:0.5 3:1.25 #docid = A\\n0 qid:10 2:0.75 #docid = B\\n")
+    >>> data = load_letor(b"2 qid:10 1:0.5 3:1.25 #docid = A\n0 qid:10 2:0.75 #docid = B\n")
     >>> data
     RankingData(n_rows=2, n_features=3, n_queries=1, dense float64)
     >>> data.y.tolist(), data.qid.tolist(), data.comments.tolist()
     ([2.0, 0.0], [10, 10], ['docid = A', 'docid = B'])
-    >>> load_letor(b"2 qid:10 0:0.5\\n")
+    >>> load_letor(b"2 qid:10 0:0.5\n")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    marginrank.exceptions.MarginRankError: <bytes>:1:10: expected a feature '<index>:<value>' with an index \
-from 1, got '0:0.5'. If the indices of this file start at 0, pass zero_based=True.
+    marginrank.exceptions.MarginRankError: <bytes>:1:10: expected a feature '<index>:<value>' with ...
     """
     limits = _check_limits(n_features, max_feature, zero_based)
     nothing = _check_missing(missing)
@@ -176,7 +175,11 @@ def _check_limits(n_features: Any, max_feature: Any, zero_based: Any) -> Limits:
     for value, name in ((n_features, "n_features"), (max_feature, "max_feature")):
         if value is None and name == "n_features":
             continue
-        if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= value <= _LARGEST_INDEX:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, Integral)
+            or not 1 <= int(value) <= _LARGEST_INDEX
+        ):
             raise MarginRankError(f"{name} must be an integer from 1 to {_LARGEST_INDEX}; got {value!r}.")
     return Limits(None if n_features is None else int(n_features), int(max_feature), bool(zero_based))
 
@@ -190,7 +193,7 @@ def _check_missing(missing: Any) -> float | None:
 
 
 def _check_dtype(dtype: Any) -> np.dtype[Any]:
-    kind = np.dtype(dtype)
+    kind: np.dtype[Any] = np.dtype(dtype)
     if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise MarginRankError(f"dtype must be float32 or float64; got {kind}.")
     return kind

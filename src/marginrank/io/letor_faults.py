@@ -64,7 +64,10 @@ def _sentence(fault: int, token: str, limits: Limits) -> str:
         15: f"expected a number after '{index}:', got nothing.",
         16: f"expected a number after '{index}:', got {value!r}.",
         17: f"expected a number within range after '{index}:', got {value!r}.",
-        18: f"expected a finite number after '{index}:', got {value!r}. To read it, pass allow_nonfinite=True.",
+        18: (
+            f"expected a finite number after '{index}:', got {value!r}. To read it, "
+            "pass allow_nonfinite=True."
+        ),
         19: (
             f"expected a number after '{index}:', got 'NULL'. To read it as missing, "
             "pass missing=0.0 or missing=float('nan')."

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from marginrank._kernels import write_letor_features
 from marginrank.data import RankingData
@@ -67,7 +67,11 @@ def dump_letor(
             for row, text in enumerate(features, start):
                 head = labels[row] if ids is None else f"{labels[row]} qid:{ids[row]}"
                 tail = f" #{remarks[row]}\n" if remarks is not None and remarks[row] else "\n"
-                lines += [head.encode("utf-8", "surrogateescape"), text, tail.encode("utf-8", "surrogateescape")]
+                lines += [
+                    head.encode("utf-8", "surrogateescape"),
+                    text,
+                    tail.encode("utf-8", "surrogateescape"),
+                ]
             file.write(b"".join(lines))
 
 
@@ -121,12 +125,12 @@ def _feature_blocks(X: Any, first_index: int) -> Iterator[tuple[int, list[bytes]
         ends = np.empty(len(ptr) - 1, dtype=np.int64)
         text = write_letor_features(data, columns, ptr, first_index, ends)
         bounds = [0, *ends.tolist()]
-        yield start, [text[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        yield start, [text[a:b] for a, b in pairwise(bounds)]
 
 
 def _entries(X: Any, *, keep_width: bool) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
     """Return values, columns and row offsets of what is to be written of some rows."""
-    if sparse.issparse(X):
+    if not isinstance(X, np.ndarray):
         X = X.copy()
         X.sum_duplicates()
         data, columns = X.data, X.indices.astype(np.int64)

@@ -1,0 +1,111 @@
+"""The registry of file formats: by name, or by the ending of the file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError
+from marginrank.io.atomic import Destination
+from marginrank.io.letor import load_letor
+from marginrank.io.letor_writer import dump_letor
+from marginrank.io.npz import dump_npz, load_npz
+from marginrank.io.side_files import dump_group, dump_weight, with_side_files
+from marginrank.io.sources import Source
+from marginrank.io.tables import dump_table, load_table
+
+
+class Format(NamedTuple):
+    """A way to store a RankingData: who reads it, who writes it, and how its files end."""
+
+    read: Callable[..., RankingData]
+    write: Callable[..., None]
+    endings: tuple[str, ...]
+
+
+def _read_with_side_files(source: Source, **options: Any) -> RankingData:
+    data = load_letor(source, **options)
+    return with_side_files(data, source) if isinstance(source, str | os.PathLike) else data
+
+
+def _write_lightgbm(data: RankingData, destination: Destination, **options: Any) -> None:
+    """Write rows as text without ids, with LightGBM's side files beside it."""
+    if not isinstance(destination, str | os.PathLike):
+        raise MarginRankError("The format 'lightgbm' writes side files, so it needs a path to write to.")
+    path = os.fspath(destination)
+    if data.query_weight is not None:
+        raise MarginRankError("LightGBM has weights of rows, not of queries; these data have query_weight.")
+    dump_group(data, f"{path}.query")
+    if data.sample_weight is not None:
+        dump_weight(data.sample_weight, f"{path}.weight")
+    bare = RankingData(data.X, data.y, comments=data.comments, allow_nonfinite=data.allow_nonfinite)
+    dump_letor(bare, destination, **options)
+
+
+#: Every format that ``read`` and ``write`` know.
+formats: dict[str, Format] = {
+    "letor": Format(load_letor, dump_letor, (".txt", ".letor", ".svm", ".svmlight", ".dat", ".libsvm")),
+    "lightgbm": Format(_read_with_side_files, _write_lightgbm, ()),
+    "npz": Format(load_npz, dump_npz, (".npz",)),
+    "csv": Format(partial(load_table, format="csv"), partial(dump_table, format="csv"), (".csv",)),
+    "parquet": Format(
+        partial(load_table, format="parquet"), partial(dump_table, format="parquet"), (".parquet", ".pq")
+    ),
+}
+
+
+def read(path: Source, format: str | None = None, **options: Any) -> RankingData:
+    """Read a file in the named format, or in that of its ending; ``.gz`` may follow the ending.
+
+    Other endings, and file objects, are taken for LETOR text. ``options`` go to the reader of the format.
+
+    Examples
+    --------
+    >>> from marginrank.io import read
+    >>> read(b"1 qid:1 1:0.5", format="letor")
+    RankingData(n_rows=1, n_features=1, n_queries=1, dense float64)
+    """
+    return formats[_name(path, format, reading=True)].read(path, **options)
+
+
+def write(data: RankingData, path: Destination, format: str | None = None, **options: Any) -> None:
+    r"""Write a file in the named format, or in that of its ending. ``options`` go to its writer.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> file = BytesIO()
+    >>> write(RankingData([[0.5]], y=[1], qid=[7]), file, format="letor")
+    >>> file.getvalue()
+    b'1 qid:7 1:0.5\n'
+    """
+    formats[_name(path, format, reading=False)].write(data, path, **options)
+
+
+def format_of(path: str | os.PathLike[str]) -> str | None:
+    """Return the name of the format that the ending of a path stands for, or None.
+
+    Examples
+    --------
+    >>> format_of("train.TXT.gz"), format_of("table.pq"), format_of("notes.doc")
+    ('letor', 'parquet', None)
+    """
+    name = Path(path).name.lower().removesuffix(".gz")
+    return next((key for key, known in formats.items() if name.endswith(known.endings or "\n")), None)
+
+
+def _name(path: Any, format: str | None, *, reading: bool) -> str:
+    if format is None:
+        found = format_of(path) if isinstance(path, str | os.PathLike) else None
+        if found is None and not reading:
+            raise MarginRankError(
+                f"The ending of {str(path)!r} stands for no format; pass format= one of {', '.join(formats)}."
+            )
+        return found or "letor"
+    if format not in formats:
+        raise MarginRankError(f"format must be one of {', '.join(formats)}; got {format!r}.")
+    return format

@@ -1,0 +1,118 @@
+"""``.npz``: all of a RankingData in numpy's own container, without pickle."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError
+from marginrank.io.atomic import Destination, open_for_writing
+from marginrank.io.sources import Source, read_source
+
+_FORMAT = "marginrank.RankingData 1"
+_PLAIN = ("y", "sample_weight", "query_weight", "pairs", "pair_weight", "pair_margin")
+
+
+def dump_npz(data: RankingData, destination: Destination) -> None:
+    """Write all of the data: features, labels, ids, weights, pairs, names and comments.
+
+    The ids must be numbers, dates or strings, because nothing is pickled.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> file = BytesIO()
+    >>> dump_npz(RankingData([[1.0], [2.0]], y=[0, 1], qid=["a", "a"], sample_weight=[1, 3]), file)
+    >>> load_npz(file.getvalue()).sample_weight
+    array([1., 3.])
+    """
+    arrays: dict[str, Any] = {"format": np.array(_FORMAT), "allow_nonfinite": np.array(data.allow_nonfinite)}
+    arrays |= _features(data.X)
+    arrays |= {name: values for name in _PLAIN if (values := getattr(data, name)) is not None}
+    if data.qid is not None:
+        arrays |= _packed("qid", data.qid)
+    for name in ("comments", "feature_names"):
+        if (texts := getattr(data, name)) is not None:
+            arrays |= _packed(name, np.fromiter(texts, dtype=object, count=len(texts)))
+    memory = BytesIO()  # savez seeks, which not every destination can
+    np.savez(memory, allow_pickle=False, **arrays)
+    with open_for_writing(destination) as file:
+        file.write(memory.getbuffer())
+
+
+def load_npz(source: Source) -> RankingData:
+    """Read what :func:`dump_npz` wrote. Nothing is unpickled, so a file cannot run code."""
+    raw, name = read_source(source)
+    try:
+        with np.load(BytesIO(raw), allow_pickle=False) as stored:
+            if not isinstance(stored, np.lib.npyio.NpzFile):
+                raise MarginRankError(f"{name}: expected an .npz of RankingData, got one array.")
+            arrays = {key: stored[key] for key in stored.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError) as error:
+        if isinstance(error, MarginRankError):
+            raise
+        raise MarginRankError(
+            f"{name}: expected an .npz of RankingData, got damaged data ({error})."
+        ) from None
+    if str(arrays.get("format")) != _FORMAT:
+        raise MarginRankError(f"{name}: expected an .npz that dump_npz wrote, got arrays {sorted(arrays)}.")
+    try:
+        return _build(arrays)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise MarginRankError(f"{name}: the arrays do not fit together: {error}") from error
+
+
+def _features(X: Any) -> dict[str, Any]:
+    if isinstance(X, np.ndarray):
+        return {"X": X}
+    return {"X_data": X.data, "X_indices": X.indices, "X_indptr": X.indptr, "X_shape": np.array(X.shape)}
+
+
+def _build(arrays: dict[str, NDArray[Any]]) -> RankingData:
+    if "X" in arrays:
+        X: Any = arrays["X"]
+    else:
+        shape: Any = tuple(int(n) for n in arrays["X_shape"])
+        X = sparse.csr_matrix((arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]), shape=shape)
+    return RankingData(
+        X,
+        qid=_unpacked("qid", arrays),
+        comments=_unpacked("comments", arrays),
+        feature_names=_unpacked("feature_names", arrays),
+        allow_nonfinite=bool(arrays["allow_nonfinite"]),
+        **{name: arrays[name] for name in _PLAIN if name in arrays},
+    )
+
+
+def _packed(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return an array as arrays without objects: strings of any length become bytes and their offsets."""
+    if values.dtype.kind != "O":
+        return {name: values}
+    texts = values.tolist()
+    for value in texts:
+        if not isinstance(value, str):
+            raise MarginRankError(
+                f".npz files hold ids that are numbers, dates or strings; got {value!r} in {name}. "
+                "Turn them into strings first."
+            )
+    encoded = [text.encode("utf-8", "surrogateescape") for text in texts]
+    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+    return {f"{name}_text": np.frombuffer(b"".join(encoded), dtype=np.uint8), f"{name}_ends": ends}
+
+
+def _unpacked(name: str, arrays: dict[str, NDArray[Any]]) -> NDArray[Any] | None:
+    if f"{name}_ends" not in arrays:
+        return arrays.get(name)
+    text, ends = arrays[f"{name}_text"].tobytes(), arrays[f"{name}_ends"].tolist()
+    starts = [0, *ends[:-1]]
+    if any(b < a for a, b in zip(starts, ends, strict=True)) or (ends and ends[-1] != len(text)):
+        raise MarginRankError(f"the offsets of {name} do not fit its text")
+    texts = (text[a:b].decode("utf-8", "surrogateescape") for a, b in zip(starts, ends, strict=True))
+    return np.fromiter(texts, dtype=object, count=len(ends))

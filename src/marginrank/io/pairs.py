@@ -1,0 +1,169 @@
+"""Pair files: CSV rows ``winner,loser[,weight[,margin]]``, by row numbers or document ids."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError
+from marginrank.io.atomic import Destination, write_lines
+from marginrank.io.letor_writer import number_text
+from marginrank.io.side_files import numbered_lines, parse_float
+from marginrank.io.sources import Source
+
+_HEADER = ("winner", "loser", "weight", "margin")
+_DOCID = re.compile(r"\s*docid\s*=\s*(\S+)")
+
+
+class Pairs(NamedTuple):
+    """Preferences: row ``pairs[k, 0]`` beats row ``pairs[k, 1]``; a weight or margin of None means 1."""
+
+    pairs: NDArray[np.int64]
+    weight: NDArray[np.float64] | None
+    margin: NDArray[np.float64] | None
+
+
+def docids(data: RankingData) -> list[str | None]:
+    """Return the document id of each row from its comment ``docid = X``; None where it has none.
+
+    Examples
+    --------
+    >>> docids(RankingData([[1], [2]], y=[0, 1], comments=["docid = GX-1 inc = 1", ""]))
+    ['GX-1', None]
+    """
+    if data.comments is None:
+        return [None] * data.n_rows
+    found = map(_DOCID.match, data.comments)
+    return [None if match is None else match[1] for match in found]
+
+
+def load_pairs(source: Source, *, ids: Sequence[str | None] | None = None) -> Pairs:
+    r"""Read preferences: ``winner,loser[,weight[,margin]]``, one a line, with or without that header.
+
+    Parameters
+    ----------
+    source : path, binary file object or bytes
+        Plain or gzip.
+    ids : sequence of str or None, optional
+        The document id of each row, as :func:`docids` gives them: winners and losers are then ids. By
+        default they are row numbers from 0.
+
+    Examples
+    --------
+    >>> load_pairs(b"winner,loser,weight\n0,2,0.5\n1,2,1\n")
+    Pairs(pairs=array([[0, 2],
+           [1, 2]]), weight=array([0.5, 1. ]), margin=None)
+    >>> load_pairs(b"B,A\n", ids=["A", "B"]).pairs
+    array([[1, 0]])
+    """
+    rows = None if ids is None else _rows_by_id(ids)
+    pairs: list[tuple[int, int]] = []
+    numbers: list[list[float]] = []
+    width, header = 0, False
+    for place, line in numbered_lines(source):
+        fields = [field.strip() for field in line.split(",")]
+        if not width:
+            width = _check_width(place, fields)
+            header = tuple(field.lower() for field in fields) == _HEADER[:width]
+            if header:
+                continue
+        if len(fields) != width:
+            raise MarginRankError(
+                f"{place}: expected {width} fields, as in the first line, got {len(fields)}."
+            )
+        winner, loser = (_row(place, field, rows) for field in fields[:2])
+        if winner == loser:
+            raise MarginRankError(f"{place}: expected two different rows, got {fields[0]!r} twice.")
+        pairs.append((winner, loser))
+        numbers.append([_number(place, *item) for item in zip(_HEADER[2:], fields[2:], strict=False)])
+    if not pairs:
+        raise MarginRankError(f"{place}: expected pairs after the header, got none.")
+    columns: list[Any] = [*np.array(numbers, dtype=np.float64).T, None, None]
+    return Pairs(np.array(pairs, dtype=np.int64), columns[0], columns[1])
+
+
+def dump_pairs(
+    data: RankingData, destination: Destination, *, ids: Sequence[str | None] | None = None
+) -> None:
+    """Write the preferences of the data, by row numbers, or by document ids where these are given.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> file = BytesIO()
+    >>> dump_pairs(RankingData([[1], [2]], pairs=[[1, 0]], pair_margin=[2.5]), file)
+    >>> print(file.getvalue().decode())
+    winner,loser,weight,margin
+    1,0,1,2.5
+    <BLANKLINE>
+    """
+    if data.pairs is None:
+        raise MarginRankError("These data hold no pairs to write.")
+    names = range(data.n_rows) if ids is None else _check_ids(ids, data)
+    columns: list[Any] = [[names[row] for row in side] for side in data.pairs.T.tolist()]
+    if data.pair_weight is not None or data.pair_margin is not None:
+        columns.append(_texts(data.pair_weight, len(data.pairs)))
+    if data.pair_margin is not None:
+        columns.append(_texts(data.pair_margin, len(data.pairs)))
+    lines = (",".join(map(str, fields)) for fields in zip(*columns, strict=True))
+    write_lines(destination, [",".join(_HEADER[: len(columns)]), *lines])
+
+
+def _texts(values: NDArray[np.float64] | None, n: int) -> list[str]:
+    return ["1"] * n if values is None else list(map(number_text, values.tolist()))
+
+
+def _check_width(place: str, fields: list[str]) -> int:
+    if not 2 <= len(fields) <= 4:
+        raise MarginRankError(
+            f"{place}: expected 'winner,loser[,weight[,margin]]', got {len(fields)} fields."
+        )
+    return len(fields)
+
+
+def _row(place: str, field: str, rows: Mapping[str, int] | None) -> int:
+    if rows is not None:
+        row = rows.get(field)
+        if row is None:
+            raise MarginRankError(f"{place}: expected the document id of a row, got {field!r}.")
+        if row < 0:
+            raise MarginRankError(f"{place}: expected the id of one row, but several rows have {field!r}.")
+        return row
+    if not (field.isascii() and field.isdigit() and len(field) < 19):
+        raise MarginRankError(f"{place}: expected a row number from 0, got {field!r}.")
+    return int(field)
+
+
+def _number(place: str, name: str, field: str) -> float:
+    value = parse_float(field)
+    if value is None or not 0 <= value < np.inf:
+        raise MarginRankError(f"{place}: expected a {name} (a finite number from 0), got {field!r}.")
+    return value
+
+
+def _rows_by_id(ids: Sequence[str | None]) -> dict[str, int]:
+    """Return the row of each id, -1 where several rows have it."""
+    rows: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        if name is not None:
+            rows[name] = -1 if name in rows else row
+    return rows
+
+
+def _check_ids(ids: Sequence[str | None], data: RankingData) -> list[str]:
+    if len(ids) != data.n_rows:
+        raise MarginRankError(f"ids must have one entry per row; got {len(ids)} for {data.n_rows} rows.")
+    rows = _rows_by_id(ids)
+    assert data.pairs is not None
+    for row in np.unique(data.pairs).tolist():
+        name = ids[row]
+        if name is None or rows[name] < 0 or set(name) & set(",\n\r") or name != name.strip():
+            raise MarginRankError(
+                f"Row {row} needs an id of its own without ',' to be written; it has {name!r}."
+            )
+    return [str(name) for name in ids]
