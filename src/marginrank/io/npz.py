@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 import zlib
 from io import BytesIO
@@ -18,6 +19,20 @@ from marginrank.io.sources import Source, read_source
 
 _FORMAT = "marginrank.RankingData 1"
 _PLAIN = ("y", "sample_weight", "query_weight", "pairs", "pair_weight", "pair_margin")
+
+
+# What zipfile and numpy raise for bytes that are not what they should be.
+_DAMAGE = (
+    ValueError,
+    OSError,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    RuntimeError,
+    MemoryError,
+    SyntaxError,
+)
+_DAMAGE += (zipfile.BadZipFile, zlib.error, struct.error)
 
 
 def dump_npz(data: RankingData, destination: Destination) -> None:
@@ -55,7 +70,7 @@ def load_npz(source: Source) -> RankingData:
             if not isinstance(stored, np.lib.npyio.NpzFile):
                 raise MarginRankError(f"{name}: expected an .npz of RankingData, got one array.")
             arrays = {key: stored[key] for key in stored.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError) as error:
+    except _DAMAGE as error:
         if isinstance(error, MarginRankError):
             raise
         raise MarginRankError(

@@ -19,7 +19,7 @@ def load_table(
     *,
     label: str = "label",
     qid: str | None = "qid",
-    weight: str | None = None,
+    weight: str | None = "weight",
     format: str | None = None,
 ) -> RankingData:
     r"""Read a table whose columns are features, but for those named here. Needs ``marginrank[tables]``.
@@ -29,7 +29,8 @@ def load_table(
     source : path, binary file object or bytes
         CSV (with a header, plain or gzip) or Parquet.
     label, qid, weight : str
-        Columns of the labels, the query ids and the row weights. ``qid=None`` is one ranking of all rows.
+        Columns of the labels, the query ids and the row weights. ``qid=None`` is one ranking of all rows. A
+        column ``weight`` need not be there; with ``weight=None`` it is a feature.
     format : {"csv", "parquet"}, optional
         By default Parquet where the content starts with its magic bytes, else CSV.
 
@@ -42,6 +43,8 @@ def load_table(
     raw, name = read_source(source)
     table = _read(raw, name, format)
     frame = nw.from_native(table, eager_only=True)
+    if weight == "weight" and weight not in frame.columns:
+        weight = None
     special = {"label": label, "qid": qid, "weight": weight}
     for role, column in special.items():
         if column is not None and column not in frame.columns:
