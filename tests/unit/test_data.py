@@ -294,3 +294,33 @@ def test_without_qid_normalisation_is_over_all_rows():
     np.testing.assert_array_equal(
         RankingData(X, Y).normalized_by_query().X, np.array([[0, 0.25, 0.5, 0.75, 1]] * 2).T
     )
+
+
+def test_comments_go_along():
+    data = RankingData(X, Y, qid=QID, comments=list("vwxyz"))
+    assert data.comments.tolist() == list("vwxyz")
+    assert data.subset([3, 0]).comments.tolist() == ["y", "v"]
+    assert RankingData(X, Y).subset([1]).comments is None
+
+
+@pytest.mark.parametrize(
+    ("comments", "message"),
+    [
+        (["a"], "comments must have one entry per row of X; got 1 for 5 rows"),
+        ([1] * 5, "comments must hold strings; row 0 holds 1"),
+    ],
+)
+def test_comments_that_do_not_fit_are_refused(comments, message):
+    with refuses(message):
+        RankingData(X, Y, comments=comments)
+
+
+def test_values_that_are_not_finite_are_kept_on_request_and_not_trained_on():
+    bad = np.where(X > 8, np.nan, X)
+    with refuses("X contains NaN"):
+        RankingData(bad, Y)
+    data = RankingData(bad, Y, pairs=[[0, 1]], allow_nonfinite=True)
+    for use in (data.training_view, data.training_pairs, data.subset([0, 1, 4]).training_view):
+        with refuses("X contains NaN"):
+            use()
+    assert data.subset([0, 1]).training_view().y.tolist() == [0, 1]

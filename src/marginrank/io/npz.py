@@ -22,17 +22,10 @@ _PLAIN = ("y", "sample_weight", "query_weight", "pairs", "pair_weight", "pair_ma
 
 
 # What zipfile and numpy raise for bytes that are not what they should be.
-_DAMAGE = (
-    ValueError,
-    OSError,
-    EOFError,
-    KeyError,
-    NotImplementedError,
-    RuntimeError,
-    MemoryError,
-    SyntaxError,
+_DAMAGE: tuple[type[Exception], ...] = (
+    *(ValueError, OSError, EOFError, KeyError, NotImplementedError, RuntimeError, MemoryError, SyntaxError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
 )
-_DAMAGE += (zipfile.BadZipFile, zlib.error, struct.error)
 
 
 def dump_npz(data: RankingData, destination: Destination) -> None:
