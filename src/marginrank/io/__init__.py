@@ -4,7 +4,7 @@ Readers take a path, a binary file object or bytes; writers a path, which they r
 all, or a binary file object. Every error names the file and, where it is text, line and column.
 """
 
-from marginrank.io.formats import Format, format_of, formats, read, write
+from marginrank.io.formats import FORMATS, Format, format_of, read, write
 from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor
 from marginrank.io.npz import dump_npz, load_npz
@@ -14,6 +14,7 @@ from marginrank.io.tables import dump_table, load_table
 from marginrank.io.trec import Qrels, Run, dump_qrels, dump_run, load_qrels, load_run
 
 __all__ = [
+    "FORMATS",
     "Format",
     "Pairs",
     "Qrels",
@@ -28,7 +29,6 @@ __all__ = [
     "dump_table",
     "dump_weight",
     "format_of",
-    "formats",
     "load_group",
     "load_letor",
     "load_npz",

@@ -56,8 +56,8 @@ def open_for_writing(destination: Destination) -> Iterator[IO[bytes]]:
             else:
                 yield file
             file.flush()
-            os.fchmod(file.fileno(), _mode(path))
             os.fsync(file.fileno())
+        os.chmod(temporary, _mode(path))
         os.replace(temporary, path)
     except BaseException:
         with suppress(FileNotFoundError):

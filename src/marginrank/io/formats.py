@@ -47,7 +47,7 @@ def _write_lightgbm(data: RankingData, destination: Destination, **options: Any)
 
 
 #: Every format that ``read`` and ``write`` know.
-formats: dict[str, Format] = {
+FORMATS: dict[str, Format] = {
     "letor": Format(load_letor, dump_letor, (".txt", ".letor", ".svm", ".svmlight", ".dat", ".libsvm")),
     "lightgbm": Format(_read_with_side_files, _write_lightgbm, ()),
     "npz": Format(load_npz, dump_npz, (".npz",)),
@@ -69,7 +69,7 @@ def read(path: Source, format: str | None = None, **options: Any) -> RankingData
     >>> read(b"1 qid:1 1:0.5", format="letor")
     RankingData(n_rows=1, n_features=1, n_queries=1, dense float64)
     """
-    return formats[_name(path, format, reading=True)].read(path, **options)
+    return FORMATS[_name(path, format, reading=True)].read(path, **options)
 
 
 def write(data: RankingData, path: Destination, format: str | None = None, **options: Any) -> None:
@@ -83,7 +83,7 @@ def write(data: RankingData, path: Destination, format: str | None = None, **opt
     >>> file.getvalue()
     b'1 qid:7 1:0.5\n'
     """
-    formats[_name(path, format, reading=False)].write(data, path, **options)
+    FORMATS[_name(path, format, reading=False)].write(data, path, **options)
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:
@@ -95,7 +95,7 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
     ('letor', 'parquet', None)
     """
     name = Path(path).name.lower().removesuffix(".gz")
-    return next((key for key, known in formats.items() if name.endswith(known.endings or "\n")), None)
+    return next((key for key, known in FORMATS.items() if name.endswith(known.endings or "\n")), None)
 
 
 def _name(path: Any, format: str | None, *, reading: bool) -> str:
@@ -103,9 +103,9 @@ def _name(path: Any, format: str | None, *, reading: bool) -> str:
         found = format_of(path) if isinstance(path, str | os.PathLike) else None
         if found is None and not reading:
             raise MarginRankError(
-                f"The ending of {str(path)!r} stands for no format; pass format= one of {', '.join(formats)}."
+                f"The ending of {str(path)!r} stands for no format; pass format= one of {', '.join(FORMATS)}."
             )
         return found or "letor"
-    if format not in formats:
-        raise MarginRankError(f"format must be one of {', '.join(formats)}; got {format!r}.")
+    if format not in FORMATS:
+        raise MarginRankError(f"format must be one of {', '.join(FORMATS)}; got {format!r}.")
     return format

@@ -41,7 +41,7 @@ def load_letor(
     Parameters
     ----------
     source : path, binary file object or bytes
-        Plain or gzip, told by the content. UTF-8, with or without a byte order mark; any line ends.
+        Plain or gzip, told by the content. UTF-8, with or without a byte order mark; lines end in LF or CRLF.
     n_features : int, optional
         Number of columns, so that files with different last features fit together; by default the largest
         index of the file. A larger index is an error.

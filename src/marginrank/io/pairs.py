@@ -42,7 +42,9 @@ def docids(data: RankingData) -> list[str | None]:
     return [None if match is None else match[1] for match in found]
 
 
-def load_pairs(source: Source, *, ids: Sequence[str | None] | None = None) -> Pairs:
+def load_pairs(
+    source: Source, *, ids: Sequence[str | None] | None = None, n_rows: int | None = None
+) -> Pairs:
     r"""Read preferences: ``winner,loser[,weight[,margin]]``, one a line, with or without that header.
 
     Parameters
@@ -52,6 +54,8 @@ def load_pairs(source: Source, *, ids: Sequence[str | None] | None = None) -> Pa
     ids : sequence of str or None, optional
         The document id of each row, as :func:`docids` gives them: winners and losers are then ids. By
         default they are row numbers from 0.
+    n_rows : int, optional
+        Number of rows, so that a row number beyond them is an error that names its line.
 
     Examples
     --------
@@ -76,7 +80,7 @@ def load_pairs(source: Source, *, ids: Sequence[str | None] | None = None) -> Pa
             raise MarginRankError(
                 f"{place}: expected {width} fields, as in the first line, got {len(fields)}."
             )
-        winner, loser = (_row(place, field, rows) for field in fields[:2])
+        winner, loser = (_row(place, field, rows, n_rows) for field in fields[:2])
         if winner == loser:
             raise MarginRankError(f"{place}: expected two different rows, got {fields[0]!r} twice.")
         pairs.append((winner, loser))
@@ -126,7 +130,7 @@ def _check_width(place: str, fields: list[str]) -> int:
     return len(fields)
 
 
-def _row(place: str, field: str, rows: Mapping[str, int] | None) -> int:
+def _row(place: str, field: str, rows: Mapping[str, int] | None, n_rows: int | None) -> int:
     if rows is not None:
         row = rows.get(field)
         if row is None:
@@ -134,8 +138,10 @@ def _row(place: str, field: str, rows: Mapping[str, int] | None) -> int:
         if row < 0:
             raise MarginRankError(f"{place}: expected the id of one row, but several rows have {field!r}.")
         return row
-    if not (field.isascii() and field.isdigit() and len(field) < 19):
-        raise MarginRankError(f"{place}: expected a row number from 0, got {field!r}.")
+    is_number = field.isascii() and field.isdigit() and len(field) < 19
+    if not is_number or (n_rows is not None and int(field) >= n_rows):
+        last = "" if n_rows is None else f" to {n_rows - 1}"
+        raise MarginRankError(f"{place}: expected a row number from 0{last}, got {field!r}.")
     return int(field)
 
 

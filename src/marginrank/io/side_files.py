@@ -21,6 +21,10 @@ from marginrank.io.letor_writer import number_text
 from marginrank.io.sources import Source, read_text
 
 _LARGEST_INT64 = 2**63 - 1
+_KEPT = (
+    *("sample_weight", "query_weight", "pairs", "pair_weight", "pair_margin"),
+    *("feature_names", "comments", "allow_nonfinite"),
+)
 
 
 def load_group(source: Source) -> NDArray[np.int64]:
@@ -128,8 +132,9 @@ def _weighted(data: RankingData, side: Path, qid: Any, group: Any) -> RankingDat
     )
 
 
-def _rebuilt(data: RankingData, **more: Any) -> RankingData:
-    return RankingData(data.X, data.y, comments=data.comments, allow_nonfinite=data.allow_nonfinite, **more)
+def _rebuilt(data: RankingData, **changed: Any) -> RankingData:
+    kept = {name: getattr(data, name) for name in _KEPT}
+    return RankingData(data.X, data.y, **(kept | changed))
 
 
 def numbered_lines(source: Source) -> Iterator[tuple[str, str]]:

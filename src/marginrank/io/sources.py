@@ -37,10 +37,10 @@ def read_source(
     >>> read_source(gzip.compress(b"1 1:0.5"))
     (bytearray(b'1 1:0.5'), '<bytes>')
     """
-    raw, name = _read_raw(source)
+    raw, name = _read_raw(source, -1 if max_bytes is None else max_bytes + 1)
+    if max_bytes is not None and len(raw) > max_bytes:
+        raise MarginRankError(f"{name}: expected at most max_bytes={max_bytes} bytes, got more.")
     if raw[:2] != _GZIP:
-        if max_bytes is not None and len(raw) > max_bytes:
-            raise MarginRankError(f"{name}: expected at most max_bytes={max_bytes} bytes, got {len(raw)}.")
         return raw, name
     allowed = max(_ALWAYS_ALLOWED, int(max_expansion * len(raw)))
     reason = f"{max_expansion:g} times its size; raise max_expansion if the file is to be trusted"
@@ -63,16 +63,17 @@ def read_text(source: Source) -> tuple[str, str]:
     return raw.decode("utf-8", "surrogateescape").removeprefix("\ufeff"), name
 
 
-def _read_raw(source: Any) -> tuple[bytes, str]:
+def _read_raw(source: Any, most: int) -> tuple[bytes, str]:
+    """Return at most so many bytes, all of them for -1, and a name."""
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "<bytes>"
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         with open(path, "rb") as file:
-            return file.read(), str(path)
+            return file.read(most), str(path)
     if not hasattr(source, "read"):
         raise MarginRankError(f"Expected a path, a binary file object or bytes; got {type(source).__name__}.")
-    raw = source.read()
+    raw = source.read(most)
     if not isinstance(raw, bytes):
         raise MarginRankError("The file object must be binary, as from open(path, 'rb'); it gives text.")
     name = getattr(source, "name", "<stream>")

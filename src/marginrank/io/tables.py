@@ -101,7 +101,10 @@ def dump_table(
             f"The feature {min(taken)!r} has the name of another column; pass another name."
         )
     columns |= dict(zip(names, X.T, strict=True))
-    table = arrow.table({name: arrow.array(values) for name, values in columns.items()})
+    try:
+        table = arrow.table({name: arrow.array(values) for name, values in columns.items()})
+    except (arrow.ArrowException, TypeError) as error:
+        raise MarginRankError(f"A table holds ids of one type; pyarrow says: {error}") from None
     chosen = format or ("parquet" if _is_parquet(destination) else "csv")
     with open_for_writing(destination) as file:
         file.write(_write(table, chosen))

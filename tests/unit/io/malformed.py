@@ -210,7 +210,11 @@ REFUSED = {
     "form feed": (b"1 1:1\x0c", {}, "<bytes>:1:3: expected a number after '1:', got '1\\x0c'."),
     "long junk": (b"1 " + b"x" * 5000, {}, f"<bytes>:1:3: {FEATURE}, got '{'x' * 40}...'."),
     "bytes that are no UTF-8": (b"1 \xff\xfe", {}, f"<bytes>:1:3: {FEATURE}, got '\\\\xff\\\\xfe'."),
-    "too many bytes": (b"1 1:1\n", {"max_bytes": 5}, "<bytes>: expected at most max_bytes=5 bytes, got 6."),
+    "too many bytes": (
+        b"1 1:1\n",
+        {"max_bytes": 5},
+        "<bytes>: expected at most max_bytes=5 bytes, got more.",
+    ),
 }
 
 READ = {

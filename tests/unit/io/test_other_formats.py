@@ -234,6 +234,11 @@ def test_docids_that_are_unknown_or_not_unique_are_refused():
         written(mio.dump_pairs, RankingData(X, pairs=[[0, 1]]), ids=["A", None, "C"])
 
 
+def test_a_row_number_beyond_the_rows_names_its_line():
+    with pytest.raises(MarginRankError, match="<bytes>:2: expected a row number from 0 to 2, got '3'"):
+        mio.load_pairs(b"0,1\n3,0\n", n_rows=3)
+
+
 def test_trec_files_come_back():
     qrels = mio.load_qrels(written(mio.dump_qrels, [1, 1, 2], ["d", "e", "d"], [0, 2.5, 1]))
     assert (qrels.qid.tolist(), qrels.docid.tolist()) == (["1", "1", "2"], ["d", "e", "d"])
@@ -338,6 +343,11 @@ def test_table_names_that_clash_are_refused(tmp_path):
         mio.write(RankingData(X, y=[1, 2, 3], feature_names=["label", "b"]), tmp_path / "a.csv")
 
 
+def test_table_ids_of_several_types_are_refused():
+    with pytest.raises(MarginRankError, match="A table holds ids of one type"):
+        written(mio.dump_table, RankingData(X, y=[1, 2, 3], qid=["a", 1, 2]))
+
+
 def test_tables_with_words_or_damage_name_the_file(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,label,qid\nred,1,1\n")
@@ -366,7 +376,7 @@ def test_the_registry_refuses_what_it_does_not_know(tmp_path):
         mio.write(DATA, BytesIO(), format="lightgbm")
 
 
-@pytest.mark.parametrize("name", [name for name in mio.formats if name != "lightgbm"])
+@pytest.mark.parametrize("name", [name for name in mio.FORMATS if name != "lightgbm"])
 def test_every_format_of_the_registry_reads_what_it_writes(name, tmp_path):
     path = tmp_path / "some.file"
     mio.write(DATA, path, format=name)

@@ -100,7 +100,7 @@ class TestAtomic:
         assert old.read_bytes() == b"old"
         assert [path.name for path in old.parent.iterdir()] == ["a.txt"]
 
-    @pytest.mark.parametrize("step", ["fsync", "replace", "fchmod"])
+    @pytest.mark.parametrize("step", ["fsync", "replace", "chmod"])
     def test_a_full_disk_leaves_the_old_file(self, old, step, monkeypatch):
         def full(*_):
             raise OSError(errno.ENOSPC, "No space left on device")
