@@ -64,7 +64,6 @@ WRONG_SIZES = {
     "values": {"values": np.empty((2, 2))},
     "values by query": {"values": np.empty((1, 3))},
     "tied": {"tied": np.empty(3, dtype=bool)},
-    "ties by missing ids": {"specs": [spec(_kernels, ties=3)]},
 }
 
 
@@ -73,6 +72,11 @@ def test_arrays_that_do_not_fit_are_refused(changes):
     call()
     with pytest.raises(ValueError, match="must"):
         call(**changes)
+
+
+def test_ties_by_ids_that_are_missing_are_refused():
+    with pytest.raises(ValueError, match="docid must be given"):
+        call(specs=[spec(_kernels, ties=3)])
 
 
 @pytest.mark.parametrize("changes", [{"kind": 11}, {"kind": -1}, {"ties": 5}, {"gain": 2}, {"cutoff": -1}])
