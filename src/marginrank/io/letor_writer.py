@@ -86,12 +86,19 @@ def number_text(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
-def id_text(value: Any) -> str:
-    """Return a query or document id as one word of text, or raise where it is none."""
+def id_text(value: Any, forbidden: str = "") -> str:
+    r"""Return a query or document id as one word of text, or raise where it is none.
+
+    Examples
+    --------
+    >>> id_text(101), id_text("a\u00a0b")
+    ('101', 'a\xa0b')
+    """
     text = str(value)
-    if not text or "#" in text or "\0" in text or text.split() != [text]:
+    if value is None or not text or not set(text).isdisjoint(" \t\r\n\0" + forbidden):
+        but = "".join(f", {character!r}" for character in forbidden)
         raise MarginRankError(
-            f"Ids in text files must be one word without blanks, '#' and NUL; got {text!r}."
+            f"Ids in text files must be one word without blanks{but} and NUL; got {value!r}."
         )
     return text
 
@@ -100,7 +107,7 @@ def _id_texts(data: RankingData) -> NDArray[Any]:
     """Return the id of each row as text; different ids must stay different."""
     ids = data.query_ids
     assert ids is not None
-    texts = np.fromiter((id_text(q) for q in ids.tolist()), dtype=object, count=len(ids))
+    texts = np.fromiter((id_text(q, "#") for q in ids.tolist()), dtype=object, count=len(ids))
     if len(set(texts)) < len(texts):
         first: dict[str, Any] = {}
         for query, text in zip(ids.tolist(), texts, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from marginrank.io.atomic import Destination, write_lines
 from marginrank.io.letor_writer import id_text, number_text
 from marginrank.io.side_files import numbered_lines, parse_float
 from marginrank.io.sources import Source
+
+_BLANKS = re.compile(r"[ \t]+")  # str.split() would also cut ids at the blanks of other alphabets
 
 
 class Qrels(NamedTuple):
@@ -113,7 +116,7 @@ def _rows(source: Source, layout: str, **number: int) -> list[list[Any]]:
     rows: list[list[Any]] = []
     seen: dict[tuple[str, str], str] = {}
     for place, line in numbered_lines(source):
-        fields: list[Any] = line.split()
+        fields: list[Any] = _BLANKS.split(line)
         if len(fields) != len(names):
             raise MarginRankError(f"{place}: expected '{layout}', got {len(fields)} fields.")
         value = parse_float(fields[column])

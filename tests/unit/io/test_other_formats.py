@@ -234,6 +234,11 @@ def test_docids_that_are_unknown_or_not_unique_are_refused():
         written(mio.dump_pairs, RankingData(X, pairs=[[0, 1]]), ids=["A", None, "C"])
 
 
+def test_trec_ids_may_hold_what_is_no_blank():
+    ids = ["http://a/b#c", "a\u00a0b", "\udcff"]
+    assert mio.load_qrels(written(mio.dump_qrels, ids, ids, [1, 2, 3])).docid.tolist() == ids
+
+
 def test_a_row_number_beyond_the_rows_names_its_line():
     with pytest.raises(MarginRankError, match="<bytes>:2: expected a row number from 0 to 2, got '3'"):
         mio.load_pairs(b"0,1\n3,0\n", n_rows=3)
@@ -249,7 +254,8 @@ def test_trec_files_come_back():
 
 
 @pytest.mark.parametrize(
-    ("docid", "score"), [(["a b"], [1.0]), (["a"], [np.nan]), (["a"], [1.0, 2.0]), ([""], [1.0])]
+    ("docid", "score"),
+    [(["a b"], [1.0]), ([None], [1.0]), (["a"], [np.nan]), (["a"], [1.0, 2.0]), ([""], [1.0])],
 )
 def test_runs_that_could_not_be_read_are_not_written(docid, score):
     with pytest.raises(MarginRankError):
