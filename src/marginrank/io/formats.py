@@ -39,6 +39,12 @@ def _write_lightgbm(data: RankingData, destination: Destination, **options: Any)
     path = os.fspath(destination)
     if data.query_weight is not None:
         raise MarginRankError("LightGBM has weights of rows, not of queries; these data have query_weight.")
+    if data.sample_weight is None and Path(f"{path}.weight").exists():
+        # Not removed: it may be the only copy of something.
+        raise MarginRankError(
+            f"{path}.weight is there already and would be read as the weights of these data, "
+            "which have none; remove it or write elsewhere."
+        )
     dump_group(data, f"{path}.query")
     if data.sample_weight is not None:
         dump_weight(data.sample_weight, f"{path}.weight")
