@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
-from marginrank.io.atomic import Destination
+from marginrank.io.destinations import Destination
 from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor
 from marginrank.io.npz import dump_npz, load_npz

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from marginrank._kernels import write_letor_features
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
-from marginrank.io.atomic import Destination, open_for_writing
+from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.validation import check_comments
 
 _ROWS_AT_ONCE = 4096

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
-from marginrank.io.atomic import Destination, write_lines
+from marginrank.io.destinations import Destination, write_lines
 from marginrank.io.letor_writer import number_text
 from marginrank.io.sources import Source, read_text
 

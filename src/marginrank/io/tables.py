@@ -10,7 +10,7 @@ import numpy as np
 
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
-from marginrank.io.atomic import Destination, open_for_writing
+from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.sources import Source, read_source
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError
-from marginrank.io.atomic import Destination, write_lines
+from marginrank.io.destinations import Destination, write_lines
 from marginrank.io.letor_writer import id_text, number_text
 from marginrank.io.side_files import numbered_lines, parse_float
 from marginrank.io.sources import Source

@@ -1,0 +1,61 @@
+"""``marginrank compare``: whether one set of scores is better than another."""
+
+from __future__ import annotations
+
+import click
+
+from marginrank.cli import options
+from marginrank.cli.files import read_data, read_scores
+from marginrank.cli.output import print_json
+from marginrank.comparison import compare as compare_scores
+from marginrank.exceptions import MarginRankError
+from marginrank.io import docids
+
+
+@click.command()
+@click.argument("data")
+@click.argument("scores_a")
+@click.argument("scores_b")
+@options.metric
+@options.flavor
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resampling tests.")
+@click.option("--resamples", type=int, default=9999, show_default=True, help="Resamples of each test.")
+@options.as_json
+def compare(
+    data: str,
+    scores_a: str,
+    scores_b: str,
+    metrics: tuple[str, ...],
+    flavor: str,
+    seed: int,
+    resamples: int,
+    as_json: bool,
+) -> None:
+    """Compare SCORES_A with SCORES_B on the queries of DATA.
+
+    Paired t, randomisation and bootstrap over queries, Holm-corrected over the metrics; wins, ties and
+    losses; the queries that changed most.
+
+    \b
+    Example:
+      marginrank compare test.txt a.scores b.scores --metric ndcg@10
+    """
+    rows = read_data(data)
+    if rows.y is None:
+        raise MarginRankError("The data hold no labels to compare on.")
+    ids = docids(rows)
+    found = compare_scores(
+        rows.y,
+        read_scores(scores_a, rows.n_rows),
+        read_scores(scores_b, rows.n_rows),
+        qid=rows.qid,
+        metrics=list(metrics),
+        flavor=flavor,
+        docid=None if None in ids else ids,
+        n_resamples=resamples,
+        random_state=seed,
+    )
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        click.echo(str(found))

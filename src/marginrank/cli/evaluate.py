@@ -1,0 +1,87 @@
+"""``marginrank evaluate``: how good scores are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+from marginrank.cli import options
+from marginrank.cli.files import read_data, read_scores, write_table
+from marginrank.cli.output import print_json, print_table, rounded
+from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError
+from marginrank.metrics import Evaluation
+from marginrank.metrics import evaluate as evaluate_scores
+
+
+@click.command()
+@click.argument("data")
+@click.argument("scores")
+@options.metric
+@options.flavor
+@click.option("--per-query", type=click.Path(dir_okay=False), help="Also write a CSV row for each query.")
+@options.jobs
+@options.as_json
+def evaluate(
+    data: str,
+    scores: str,
+    metrics: tuple[str, ...],
+    flavor: str,
+    per_query: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Measure SCORES, one a line, against the labels of DATA.
+
+    \b
+    Example:
+      marginrank evaluate test.txt scores.txt --metric ndcg@10 --metric map --per-query out.csv
+    """
+    rows = read_data(data)
+    found = measure(rows, read_scores(scores, rows.n_rows), metrics, flavor, jobs)
+    if per_query is not None:
+        write_per_query(per_query, found)
+    if as_json:
+        print_json(summary(found))
+    else:
+        print_evaluation("", found)
+
+
+def measure(
+    data: RankingData, scores: Any, metrics: tuple[str, ...], flavor: str, n_jobs: int | None
+) -> Evaluation:
+    """Evaluate scores of labelled data."""
+    if data.y is None:
+        raise MarginRankError("The data hold no labels to measure against.")
+    return evaluate_scores(data.y, scores, qid=data.qid, metrics=list(metrics), flavor=flavor, n_jobs=n_jobs)
+
+
+def summary(found: Evaluation) -> dict[str, Any]:
+    """Return what JSON output says of an evaluation."""
+    return {
+        "metrics": dict(found),
+        "flavor": found.flavor,
+        "n_queries": found.n_queries,
+        "n_empty": found.n_empty,
+        "n_tied": found.n_tied,
+    }
+
+
+def print_evaluation(title: str, found: Evaluation) -> None:
+    """Print the means, and how many queries were empty or tied."""
+    rows = [[name, rounded(value), f"{found.empty_counts[name]:,}"] for name, value in found.items()]
+    print_table(title, ["metric", "mean", "empty queries"], rows)
+    click.echo(f"{found.n_queries:,} queries, {found.n_tied:,} with ties; flavor {found.flavor}")
+
+
+def write_per_query(path: str, found: Evaluation) -> None:
+    """Write a CSV file with a row for each query."""
+    ids = np.array(["all"]) if found.query_ids is None else found.query_ids
+    columns = [found.per_query[name] for name in found]
+    rows = (
+        [query, *("" if np.isnan(v) else repr(float(v)) for v in values)]
+        for query, *values in zip(ids, *columns, strict=True)
+    )
+    write_table(path, ["qid", *found], rows)

@@ -1,0 +1,49 @@
+"""``marginrank predict``: scores for the rows of a file."""
+
+from __future__ import annotations
+
+import click
+
+from marginrank.cli import options
+from marginrank.cli.files import read_data, write_scores
+from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError
+from marginrank.model import RankingModel, align_width, unknown_columns
+
+
+@click.command()
+@click.argument("model")
+@click.argument("data")
+@click.option("-o", "--output", default="-", help="Where the scores go, one a line.  [default: stdout]")
+@click.option("--format", help="Format of the data, where the ending does not tell.")
+@options.ignore_unknown
+@options.jobs
+def predict(
+    model: str, data: str, output: str, format: str | None, ignore_unknown: bool, jobs: int | None
+) -> None:
+    """Score the rows of DATA with MODEL, in their order; higher is better.
+
+    Columns that DATA lacks are 0; columns that the model does not know are an error, unless they are ignored.
+
+    \b
+    Example:
+      marginrank predict model.mrk test.txt -o scores.txt
+    """
+    loaded = RankingModel.load(model)
+    write_scores(output, scores_of(loaded, read_data(data, format), ignore_unknown, jobs))
+
+
+def scores_of(
+    model: RankingModel, data: RankingData, ignore_unknown: bool, n_jobs: int | None
+) -> list[float]:
+    """Return the model's scores for data that may be narrower or wider than the model."""
+    unknown = [] if ignore_unknown else unknown_columns(data.X, model.n_features).tolist()
+    if unknown:
+        shown = ", ".join(str(column + 1) for column in unknown[:8]) + (", ..." if len(unknown) > 8 else "")
+        raise MarginRankError(
+            f"The data have features that the model does not know (it has {model.n_features}): {shown}. "
+            "Use --ignore-unknown to leave them out."
+        )
+    X = align_width(data.X, model.n_features, ignore_unknown=ignore_unknown)
+    scores: list[float] = model.predict(X, data.qid, n_jobs=n_jobs).tolist()
+    return scores

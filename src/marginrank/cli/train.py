@@ -1,0 +1,179 @@
+"""``marginrank train``: a model file from a data file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from marginrank.cli import options
+from marginrank.cli.evaluate import measure, print_evaluation, summary
+from marginrank.cli.files import read_data, with_pairs, with_weights
+from marginrank.cli.output import print_facts, print_json, seconds_for_people
+from marginrank.cli.predict import scores_of
+from marginrank.cli.progress import TrainingBar
+from marginrank.data import RankingData
+from marginrank.estimators import RankSVM
+from marginrank.exceptions import MarginRankError
+from marginrank.metrics import parse_metric
+from marginrank.model import RankingModel
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What the user asked for besides the parameters of the estimator."""
+
+    output: str
+    validate: str | None
+    metrics: tuple[str, ...]
+    flavor: str
+    by_query: bool
+    keep_partial: bool
+    jobs: int | None
+
+
+@click.command()
+@click.argument("data")
+@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The model file (.mrk).")
+@click.option("--loss", type=click.Choice(["hinge", "squared_hinge"]), default="hinge", show_default=True)
+@click.option("--alpha", type=float, default=1e-4, show_default=True, help="Strength of the regularisation.")
+@click.option("--tol", type=float, default=1e-3, show_default=True, help="Certified gap at which to stop.")
+@click.option("--max-iter", type=int, default=1000, show_default=True, help="Most iterations.")
+@click.option(
+    "--weighting",
+    type=click.Choice(["pairs", "queries"]),
+    default="pairs",
+    show_default=True,
+    help="Mean over all pairs, or over queries.",
+)
+@click.option(
+    "--solver", type=click.Choice(["auto", "lbfgs", "bundle", "newton"]), default="auto", show_default=True
+)
+@click.option(
+    "--scale",
+    type=click.Choice(["none", "standard", "minmax"]),
+    default="none",
+    show_default=True,
+    help="Divide the features by their standard deviation or range; folded into the model.",
+)
+@click.option(
+    "--normalize",
+    type=click.Choice(["none", "query"]),
+    default="none",
+    show_default=True,
+    help="LETOR's min-max within each query; the model remembers it.",
+)
+@click.option("--pairs", type=click.Path(dir_okay=False), help="CSV of winner,loser[,weight[,margin]].")
+@click.option("--weights", type=click.Path(dir_okay=False), help="One weight a row, one a line.")
+@click.option("--validate", type=click.Path(dir_okay=False), help="Data to report the metrics on.")
+@options.metric
+@options.flavor
+@click.option("--keep-partial", is_flag=True, help="After Ctrl-C, write the best model so far.")
+@click.option("--format", help="Format of the data, where the ending does not tell.")
+@options.jobs
+@options.as_json
+def train(
+    data: str,
+    output: str,
+    pairs: str | None,
+    weights: str | None,
+    validate: str | None,
+    metrics: tuple[str, ...],
+    flavor: str,
+    normalize: str,
+    scale: str,
+    keep_partial: bool,
+    format: str | None,
+    jobs: int | None,
+    as_json: bool,
+    **parameters: Any,
+) -> int:
+    """Train a linear RankSVM on DATA and write the model to a file.
+
+    \b
+    Examples:
+      marginrank train train.txt -o model.mrk --alpha 1e-3
+      marginrank train train.txt -o model.mrk --validate vali.txt --metric ndcg@10 --metric map
+      marginrank train docs.txt --pairs preferences.csv -o model.mrk
+    """
+    for name in metrics:
+        parse_metric(name, flavor=flavor)  # a misspelt metric should not cost a training
+    request = _Request(output, validate, metrics, flavor, normalize == "query", keep_partial, jobs)
+    rows = _training_data(data, format, pairs, weights, request)
+    parameters["scale"] = None if scale == "none" else scale
+    ranker = RankSVM(**parameters, n_jobs=jobs)
+    interrupted = _fit(ranker, rows, request)
+    model = RankingModel.from_estimator(ranker, query_normalization="minmax" if request.by_query else None)
+    model.save(output)
+    report = _report(ranker, rows, request)
+    found = None if validate is None else _validation(model, validate, request)
+    if as_json:
+        print_json({**report, "validation": None if found is None else summary(found)})
+    else:
+        print_facts(_facts(report))
+        if found is not None:
+            click.echo()
+            print_evaluation(f"on {validate}", found)
+    return 130 if interrupted else 0
+
+
+def _training_data(
+    path: str, format: str | None, pairs: str | None, weights: str | None, request: _Request
+) -> RankingData:
+    data = read_data(path, format)
+    if weights is not None:
+        data = with_weights(data, weights)
+    if pairs is not None:
+        data = with_pairs(data, pairs)
+    return data.normalized_by_query() if request.by_query else data
+
+
+def _fit(ranker: RankSVM, data: RankingData, request: _Request) -> bool:
+    """Train; return whether the user interrupted and wants the model so far."""
+    try:
+        with TrainingBar(ranker.tol) as bar:
+            if data.pairs is None:
+                ranker.fit(data, callbacks=bar)
+            else:
+                ranker.fit_pairs(data, callbacks=bar)
+    except KeyboardInterrupt:
+        if not (request.keep_partial and hasattr(ranker, "coef_")):
+            raise
+        click.echo("Interrupted; the best model so far is kept.", err=True)
+        return True
+    return False
+
+
+def _validation(model: RankingModel, path: str, request: _Request) -> Any:
+    data = read_data(path)
+    if data.y is None:
+        raise MarginRankError(f"{path}: expected labels to measure against, got none.")
+    scores = scores_of(model, data, ignore_unknown=False, n_jobs=request.jobs)
+    return measure(data, scores, request.metrics, request.flavor, request.jobs)
+
+
+def _report(ranker: RankSVM, data: RankingData, request: _Request) -> dict[str, Any]:
+    last = ranker.history_[-1]
+    return {
+        "model": request.output,
+        "rows": data.n_rows,
+        "queries": ranker.n_queries_,
+        "features": data.n_features,
+        "pairs": ranker.n_pairs_,
+        "objective": ranker.objective_,
+        "lower_bound": ranker.lower_bound_,
+        "gap": ranker.gap_,
+        "iterations": ranker.n_iter_,
+        "passes": last.passes,
+        "seconds": last.seconds,
+    }
+
+
+def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("trained on", f"{report['rows']:,} rows, {report['queries']:,} queries, {report['pairs']:,} pairs"),
+        ("objective", f"{report['objective']:.6f}, certified within {report['gap']:.1e} of the optimum"),
+        ("took", f"{report['passes']:g} passes over the data, {seconds_for_people(report['seconds'])}"),
+        ("model", str(report["model"])),
+    ]

@@ -1,0 +1,201 @@
+"""The command line, run as a process on real files."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from marginrank import RankingData, RankingModel, RankSVM, dump_letor, load_letor
+from marginrank.metrics import evaluate
+
+BAD_DATA, BAD_USAGE, INTERRUPTED = 1, 2, 130
+
+
+def run(*arguments, cwd, text=None):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", "marginrank", *map(str, arguments)],
+        cwd=cwd,
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def ok(*arguments, cwd, text=None):
+    done = run(*arguments, cwd=cwd, text=text)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def write(path, n_queries, seed, n_features=6):
+    rng = np.random.default_rng(seed)
+    qid = np.repeat([f"q{k}" for k in range(n_queries)], 15)
+    X = rng.normal(size=(len(qid), n_features)).round(3)
+    y = np.digitize(X[:, 0] - X[:, 1] + rng.normal(size=len(qid)), [-0.5, 1.0])
+    dump_letor(RankingData(X, y, qid=qid), path)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    write(folder / "train.txt", 40, 0)
+    write(folder / "vali.txt", 12, 1)
+    write(folder / "test.txt", 12, 2)
+    ok("train", "train.txt", "-o", "model.mrk", "--alpha", "1e-3", cwd=folder)
+    ok("predict", "model.mrk", "test.txt", "-o", "a.scores", cwd=folder)
+    return folder
+
+
+def test_train_and_predict_equal_the_library(folder):
+    train, test = load_letor(folder / "train.txt"), load_letor(folder / "test.txt")
+    expected = RankSVM(alpha=1e-3).fit(train).predict(test)
+    scores = np.loadtxt(folder / "a.scores")
+    assert np.array_equal(scores, expected)
+    assert np.array_equal(RankingModel.load(folder / "model.mrk").coef, RankSVM(alpha=1e-3).fit(train).coef_)
+
+
+def test_train_reports_on_the_validation_file(folder):
+    arguments = ["train", "train.txt", "-o", "v.mrk", "--validate", "vali.txt"]
+    report = json.loads(ok(*arguments, "-m", "ndcg@10", "--json", cwd=folder))
+    vali = load_letor(folder / "vali.txt")
+    scores = RankingModel.load(folder / "v.mrk").predict(vali.X)
+    expected = evaluate(vali.y, scores, qid=vali.qid, metrics=["ndcg@10"])["ndcg@10"]
+    assert report["validation"]["metrics"]["ndcg@10"] == expected
+    assert report["gap"] <= 1e-3
+    text = ok(*arguments, cwd=folder)
+    assert "certified within" in text
+    assert "ndcg@10" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_evaluate_prints_means_and_writes_each_query(folder):
+    test, scores = load_letor(folder / "test.txt"), np.loadtxt(folder / "a.scores")
+    expected = evaluate(test.y, scores, qid=test.qid, metrics=["ndcg@10", "map"])
+    out = ok(
+        "evaluate", "test.txt", "a.scores", "-m", "ndcg@10", "-m", "map", "--per-query", "q.csv", cwd=folder
+    )
+    assert f"{expected['ndcg@10']:.4f}" in out
+    with open(folder / "q.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["qid"] for row in rows] == list(dict.fromkeys(test.qid))
+    assert [float(row["ndcg@10"]) for row in rows] == expected.per_query["ndcg@10"].tolist()
+
+
+def test_compare_finds_the_better_scores(folder):
+    rng = np.random.default_rng(0)
+    (folder / "b.scores").write_text("".join(f"{s}\n" for s in rng.normal(size=180)))
+    found = json.loads(ok("compare", "test.txt", "a.scores", "b.scores", "--json", cwd=folder))
+    assert found
+    text = ok("compare", "test.txt", "a.scores", "b.scores", cwd=folder)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_inspect_counts(folder):
+    found = json.loads(ok("inspect", "train.txt", "--json", cwd=folder))
+    data = load_letor(folder / "train.txt")
+    assert (found["n_rows"], found["n_queries"], found["n_pairs"]) == (600, 40, data.count_pairs())
+    assert "pairs that count" in ok("inspect", "train.txt", cwd=folder)
+
+
+def test_convert_there_and_back_keeps_everything(folder):
+    ok("convert", "train.txt", "train.npz", cwd=folder)
+    ok("convert", "train.npz", "back.txt", cwd=folder)
+    assert (folder / "back.txt").read_bytes() == (folder / "train.txt").read_bytes()
+
+
+def test_streams_take_the_place_of_files(folder):
+    text = (folder / "test.txt").read_text()
+    out = ok("predict", "model.mrk", "-", cwd=folder, text=text)
+    assert out == (folder / "a.scores").read_text()
+
+
+def test_pairs_by_row_number(folder):
+    data = load_letor(folder / "train.txt")
+    (folder / "pairs.csv").write_text("winner,loser,weight\n0,1,1.0\n5,2,2.0\n7,9,0.5\n")
+    ok("train", "train.txt", "--pairs", "pairs.csv", "-o", "p.mrk", cwd=folder)
+    expected = RankSVM().fit_pairs(data.X, [[0, 1], [5, 2], [7, 9]], weight=[1.0, 2.0, 0.5])
+    assert np.array_equal(RankingModel.load(folder / "p.mrk").coef, expected.coef_)
+
+
+def test_query_normalisation_is_remembered(folder):
+    ok("train", "train.txt", "-o", "n.mrk", "--normalize", "query", cwd=folder)
+    scores = [float(line) for line in ok("predict", "n.mrk", "test.txt", cwd=folder).split()]
+    train, test = (load_letor(folder / name).normalized_by_query() for name in ("train.txt", "test.txt"))
+    assert np.allclose(scores, RankSVM().fit(train).predict(test), rtol=1e-12)
+
+
+def test_narrow_and_wide_files(folder):
+    write(folder / "wide.txt", 3, 5, n_features=8)
+    write(folder / "narrow.txt", 3, 5, n_features=4)
+    assert len(ok("predict", "model.mrk", "narrow.txt", cwd=folder).split()) == 45
+    refused = run("predict", "model.mrk", "wide.txt", cwd=folder)
+    assert refused.returncode == BAD_DATA
+    assert "--ignore-unknown" in refused.stderr or "ignore_unknown" in refused.stderr
+    assert len(ok("predict", "model.mrk", "wide.txt", "--ignore-unknown", cwd=folder).split()) == 45
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["train", "missing.txt", "-o", "x.mrk"], BAD_DATA, "missing.txt"),
+        (["train", "broken.txt", "-o", "x.mrk"], BAD_DATA, "broken.txt:2:"),
+        (["train", "train.txt", "-o", "nowhere/x.mrk"], BAD_DATA, "nowhere"),
+        (["train", "train.txt", "-o", "x.mrk", "--alpha", "-1"], BAD_DATA, "alpha must be a positive"),
+        (["train", "train.txt", "-o", "x.mrk", "-m", "ndgc@10"], BAD_DATA, "ndcg"),
+        (["train", "train.txt"], BAD_USAGE, "--output"),
+        (["train", "train.txt", "-o", "x.mrk", "--alpha", "lots"], BAD_USAGE, "lots"),
+        (["fly"], BAD_USAGE, "fly"),
+        (["predict", "train.txt", "test.txt"], BAD_DATA, "train.txt"),
+        (["evaluate", "test.txt", "short.scores"], BAD_DATA, "one score for each of the 180 rows"),
+        (["evaluate", "test.txt", "junk.scores"], BAD_DATA, "junk.scores:2: expected one score, got 'seven'"),
+    ],
+)
+def test_mistakes_get_one_sentence_and_their_exit_code(folder, arguments, code, sentence):
+    (folder / "broken.txt").write_text("1 qid:1 1:0.5\n2 qid:1 1:x\n")
+    (folder / "short.scores").write_text("1\n2\n")
+    (folder / "junk.scores").write_text("1\nseven\n")
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == code
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (folder / "x.mrk").exists()
+
+
+def test_every_command_has_help_with_an_example(folder):
+    for command in ("train", "predict", "evaluate", "compare", "inspect", "convert"):
+        text = ok(command, "--help", cwd=folder)
+        assert f"marginrank {command}" in text
+        assert "Example" in text
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_interrupted_training_leaves_no_half_written_model(folder, keep):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40_000, 60)).round(2)
+    data = RankingData(X, X[:, 0] + rng.normal(size=40_000))
+    if not (folder / "long.txt").exists():
+        dump_letor(data, folder / "long.txt")
+    target = folder / f"interrupted-{keep}.mrk"
+    options = ["--keep-partial"] if keep else []
+    options += ["--alpha", "1e-12", "--tol", "1e-14", "--max-iter", "1000000"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "marginrank", "train", "long.txt", "-o", target.name, *options],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(6.0)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED, errors
+    assert "Interrupted" in errors
+    assert target.exists() == keep
+    assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
