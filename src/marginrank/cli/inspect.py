@@ -70,7 +70,9 @@ def _names(names: list[str | int]) -> str:
     if not names:
         return "none"
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return f"{len(names):,}: {', '.join(map(str, names[:_SHOWN]))}{more}"
+    # Files count their features from 1.
+    shown = (str(name + 1) if isinstance(name, int) else name for name in names[:_SHOWN])
+    return f"{len(names):,}: {', '.join(shown)}{more}"
 
 
 def _advice(found: Inspection) -> list[tuple[str, str]]:

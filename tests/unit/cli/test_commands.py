@@ -168,6 +168,33 @@ def test_mistakes_get_one_sentence_and_their_exit_code(folder, arguments, code, 
     assert not (folder / "x.mrk").exists()
 
 
+def test_interrupted_prediction_writes_nothing(folder):
+    lines = "".join(f"0 qid:1 1:{k % 97}.5 2:{k % 89}.25\n" for k in range(3_000_000))
+    (folder / "endless.txt").write_text(lines)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "marginrank", "predict", "model.mrk", "endless.txt", "-o", "never.scores"],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    # The data are read once the module that does so is imported; look for it rather than guess a time.
+    while "endless.txt" not in open_files(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED, errors
+    assert not (folder / "never.scores").exists()
+    assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
+
+
+def open_files(pid):
+    try:
+        return " ".join(os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return ""
+
+
 def test_every_command_has_help_with_an_example(folder):
     for command in ("train", "predict", "evaluate", "compare", "inspect", "convert"):
         text = ok(command, "--help", cwd=folder)
