@@ -53,7 +53,10 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))
     # Not the name of the target with something added: that may be too long for the file system.
     temporary = target.parent / f".marginrank-{secrets.token_hex(8)}.tmp"
-    file = open(temporary, "xb")  # noqa: SIM115  # not tempfile: its files are for their owner only
+    try:
+        file = open(temporary, "xb")  # noqa: SIM115  # not tempfile: its files are for their owner only
+    except OSError as error:  # the name of the temporary file says nothing to anybody
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
     try:
         with file:
             yield file

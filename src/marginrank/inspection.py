@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from marginrank._kernels import PairLabels
 from marginrank.data import RankingData
 from marginrank.designs import MatrixDesign
+from marginrank.scaling import column_scale
 from marginrank.threads import resolve_threads
 from marginrank.validation import is_sparse
 
@@ -102,8 +103,8 @@ def inspect(data: RankingData, *, n_jobs: int | None = None) -> Inspection:
     view = data.training_view()
     sizes = np.diff(view.query_ptr)
     pairs = PairLabels(view.y, view.query_ptr, None, threads).n_pairs
-    low, high, spread = _column_spread(data.X)
-    constant = low == high
+    constant = _constant_columns(data.X)
+    spread = column_scale(data.X, "standard")
     names = data.feature_names
     stored = data.X.count_nonzero() if is_sparse(data.X) else int(np.count_nonzero(data.X))
     return Inspection(
@@ -132,15 +133,11 @@ def _labels(y: NDArray[np.float64]) -> dict[str, Any]:
     return {f"{value:g}": int(count) for value, count in zip(values, counts, strict=True)}
 
 
-def _column_spread(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
-    """Return minimum, maximum and root mean square of the columns."""
+def _constant_columns(X: Any) -> NDArray[np.bool_]:
+    low, high = X.min(axis=0), X.max(axis=0)
     if is_sparse(X):
-        low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
-        squares = np.asarray(X.multiply(X).sum(axis=0), dtype=np.float64).ravel()
-    else:
-        low, high = X.min(axis=0), X.max(axis=0)
-        squares = np.einsum("ij,ij->j", X, X, dtype=np.float64)
-    return low, high, np.sqrt(squares / X.shape[0])
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+    return np.asarray(low == high)
 
 
 def _badly_scaled(spread: NDArray[np.float64], constant: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 import click
@@ -22,7 +23,7 @@ from marginrank.exceptions import MarginRankError
 BAD_DATA, INTERRUPTED = 1, 130
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
 @click.version_option(package_name="marginrank")
 def cli() -> None:
     """Learn to rank with large margins: exact, fast, certified.
@@ -33,13 +34,14 @@ def cli() -> None:
     \b
     Examples:
       marginrank inspect train.txt
-      marginrank train train.txt -o model.mrk --alpha 1e-3 --validate vali.txt --metric ndcg@10
+      marginrank train train.txt -o model.mrk --validate vali.txt -m ndcg@10
       marginrank predict model.mrk test.txt -o scores.txt
       marginrank evaluate test.txt scores.txt --metric ndcg@10 --metric map
       marginrank compare test.txt a.scores b.scores --metric ndcg@10
 
     \b
-    Shell completion: eval "$(_MARGINRANK_COMPLETE=bash_source marginrank)", likewise zsh_source, fish_source.
+    Shell completion (likewise zsh_source, fish_source):
+      eval "$(_MARGINRANK_COMPLETE=bash_source marginrank)"
     """
 
 
@@ -47,8 +49,14 @@ for command in (compare, convert, evaluate, inspect, predict, train):
     cli.add_command(command)
 
 
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning as a sentence: where in our code it was raised says nothing to a person."""
+    click.echo(f"Warning: {message}", err=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    warnings.showwarning = _show_warning
     try:
         outcome = cli.main(args=arguments, prog_name="marginrank", standalone_mode=False)
         return outcome if isinstance(outcome, int) else 0

@@ -5,11 +5,9 @@ from __future__ import annotations
 import click
 
 from marginrank.cli import options
-from marginrank.cli.files import read_data, read_scores
+from marginrank.cli.files import known_docids, labelled, read_data, read_scores
 from marginrank.cli.output import print_json
 from marginrank.comparison import compare as compare_scores
-from marginrank.exceptions import MarginRankError
-from marginrank.io import docids
 
 
 @click.command()
@@ -19,7 +17,9 @@ from marginrank.io import docids
 @options.metric
 @options.flavor
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resampling tests.")
-@click.option("--resamples", type=int, default=9999, show_default=True, help="Resamples of each test.")
+@click.option(
+    "--resamples", type=click.IntRange(min=1), default=9999, show_default=True, help="Resamples of each test."
+)
 @options.as_json
 def compare(
     data: str,
@@ -41,17 +41,15 @@ def compare(
       marginrank compare test.txt a.scores b.scores --metric ndcg@10
     """
     rows = read_data(data)
-    if rows.y is None:
-        raise MarginRankError("The data hold no labels to compare on.")
-    ids = docids(rows)
+    y = labelled(rows, data)
     found = compare_scores(
-        rows.y,
+        y,
         read_scores(scores_a, rows.n_rows),
         read_scores(scores_b, rows.n_rows),
         qid=rows.qid,
         metrics=list(metrics),
         flavor=flavor,
-        docid=None if None in ids else ids,
+        docid=known_docids(rows),
         n_resamples=resamples,
         random_state=seed,
     )

@@ -8,10 +8,9 @@ import click
 import numpy as np
 
 from marginrank.cli import options
-from marginrank.cli.files import read_data, read_scores, write_table
+from marginrank.cli.files import known_docids, labelled, read_data, read_scores, write_table
 from marginrank.cli.output import print_json, print_table, rounded
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Evaluation
 from marginrank.metrics import evaluate as evaluate_scores
 
@@ -37,9 +36,14 @@ def evaluate(
 
     \b
     Example:
-      marginrank evaluate test.txt scores.txt --metric ndcg@10 --metric map --per-query out.csv
+      marginrank evaluate test.txt scores.txt -m ndcg@10 -m map --per-query out.csv
     """
+    if data == scores == "-":
+        raise click.UsageError("Data and scores cannot both come from standard input.")
+    if per_query == "-" and as_json:
+        raise click.UsageError("--per-query - and --json would mix on standard output.")
     rows = read_data(data)
+    labelled(rows, data)
     found = measure(rows, read_scores(scores, rows.n_rows), metrics, flavor, jobs)
     if per_query is not None:
         write_per_query(per_query, found)
@@ -53,9 +57,15 @@ def measure(
     data: RankingData, scores: Any, metrics: tuple[str, ...], flavor: str, n_jobs: int | None
 ) -> Evaluation:
     """Evaluate scores of labelled data."""
-    if data.y is None:
-        raise MarginRankError("The data hold no labels to measure against.")
-    return evaluate_scores(data.y, scores, qid=data.qid, metrics=list(metrics), flavor=flavor, n_jobs=n_jobs)
+    return evaluate_scores(
+        data.y,
+        scores,
+        qid=data.qid,
+        metrics=list(metrics),
+        flavor=flavor,
+        docid=known_docids(data),
+        n_jobs=n_jobs,
+    )
 
 
 def summary(found: Evaluation) -> dict[str, Any]:
@@ -65,6 +75,7 @@ def summary(found: Evaluation) -> dict[str, Any]:
         "flavor": found.flavor,
         "n_queries": found.n_queries,
         "n_empty": found.n_empty,
+        "empty_counts": found.empty_counts,
         "n_tied": found.n_tied,
     }
 

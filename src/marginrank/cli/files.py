@@ -6,16 +6,16 @@ import csv
 import io
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import io as formats
-from marginrank.atomic_write import atomic_write
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
+from marginrank.io.destinations import open_for_writing
+from marginrank.io.side_files import numbered_lines, parse_float, rebuilt
 
 
 def read_data(path: str, format: str | None = None) -> RankingData:
@@ -23,49 +23,68 @@ def read_data(path: str, format: str | None = None) -> RankingData:
     return formats.read(sys.stdin.buffer if path == "-" else path, format=format)
 
 
-def with_pairs(data: RankingData, path: str) -> RankingData:
-    """Return the rows with the preferences of a file, by row numbers or by the ids in the comments."""
-    source = sys.stdin.buffer.read() if path == "-" else path
+def labelled(data: RankingData, path: str) -> NDArray[np.float64]:
+    """Return the labels of data that must have them."""
+    if data.y is None:
+        raise MarginRankError(f"{path}: expected labels to measure against, got none.")
+    return data.y
+
+
+def known_docids(data: RankingData) -> list[str] | None:
+    """Return the document ids in the comments, if every row has one."""
     ids = formats.docids(data)
-    by_id = None not in ids and not _holds_row_numbers(path)
+    return None if None in ids else [str(name) for name in ids]
+
+
+def with_pairs(data: RankingData, path: str, by: str) -> RankingData:
+    """Return the rows with the preferences of a file; ``by`` is "row", "docid" or "auto"."""
+    source = sys.stdin.buffer.read() if path == "-" else path
+    ids = known_docids(data)
+    if by == "docid" and ids is None:
+        raise MarginRankError("Not every row has a comment '#docid = ...' that pairs could refer to.")
+    by_id = by == "docid" or (by == "auto" and _pairs_are_ids(source, path, ids, data.n_rows))
     found = formats.load_pairs(source, ids=ids if by_id else None, n_rows=data.n_rows)
-    return RankingData(
-        data.X,
-        pairs=found.pairs,
-        pair_weight=found.weight,
-        pair_margin=found.margin,
-        feature_names=data.feature_names,
-    )
+    unlabelled = {"y": None, "sample_weight": None, "query_weight": None}
+    pairs = {"pairs": found.pairs, "pair_weight": found.weight, "pair_margin": found.margin}
+    return rebuilt(data, qid=data.qid, **unlabelled, **pairs)
 
 
 def with_weights(data: RankingData, path: str) -> RankingData:
     """Return the data with a weight for each row, one a line of a file."""
-    weight = formats.load_weight(path)
-    return RankingData(data.X, data.y, qid=data.qid, sample_weight=weight, feature_names=data.feature_names)
+    weight = formats.load_weight(sys.stdin.buffer.read() if path == "-" else path)
+    if len(weight) != data.n_rows:
+        raise MarginRankError(
+            f"{path}: expected one weight for each of the {data.n_rows} rows of the data, got {len(weight)}."
+        )
+    return rebuilt(data, qid=data.qid, sample_weight=weight)
 
 
-def _holds_row_numbers(path: str) -> bool:
-    """Whether winners and losers are whole numbers from the second line on; the first may be a header."""
-    if path == "-":
-        return True
-    with open(path, encoding="utf-8", errors="replace") as file:
-        lines = [line.split(",")[:2] for line in list(file)[1:] if line.strip()]
-    return bool(lines) and all(field.strip().isdigit() for fields in lines for field in fields)
+def _pairs_are_ids(source: str | bytes, path: str, ids: list[str] | None, n_rows: int) -> bool:
+    """Whether winners and losers are document ids; an error where they could be row numbers as well."""
+    if ids is None:
+        return False
+    lines = [line.split(",")[:2] for _, line in numbered_lines(source)]
+    if [field.strip().lower() for field in lines[0]] == ["winner", "loser"]:
+        lines = lines[1:]
+    fields = {field.strip() for line in lines for field in line}
+    are_ids = fields <= set(ids)
+    if are_ids and all(field.isdigit() and int(field) < n_rows for field in fields):
+        raise MarginRankError(
+            f"{path}: winners and losers can be read as row numbers and as document ids; "
+            "say which with --pairs-by row or --pairs-by docid."
+        )
+    return are_ids or not all(field.isdigit() for field in fields)
 
 
 def read_scores(path: str, n_rows: int) -> NDArray[np.float64]:
     """Read one score a line."""
-    text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     scores = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            scores.append(float(line))
-        except ValueError:
-            raise MarginRankError(
-                f"{path}:{number}: expected one score, got {line.strip()[:40]!r}."
-            ) from None
+    source = sys.stdin.buffer.read() if path == "-" else path
+    for place, line in numbered_lines(source):
+        score = parse_float(line)
+        if score is None or not np.isfinite(score):
+            raise MarginRankError(f"{place}: expected one finite score, got {line[:40]!r}.")
+        scores.append(score)
     if len(scores) != n_rows:
         raise MarginRankError(
             f"{path}: expected one score for each of the {n_rows} rows of the data, got {len(scores)}."
@@ -93,5 +112,5 @@ def write_text(path: str, text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    with atomic_write(path) as file:
-        file.write(text.encode())
+    with open_for_writing(path) as file:
+        file.write(text.encode("utf-8", "surrogateescape"))

@@ -15,7 +15,7 @@ _SHOWN = 8
 
 @click.command()
 @click.argument("data")
-@click.option("--format", help="Format of the file, where its ending does not tell.")
+@options.format_name
 @options.jobs
 @options.as_json
 def inspect(data: str, format: str | None, jobs: int | None, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from marginrank.model import RankingModel, align_width, unknown_columns
 @click.argument("model")
 @click.argument("data")
 @click.option("-o", "--output", default="-", help="Where the scores go, one a line.  [default: stdout]")
-@click.option("--format", help="Format of the data, where the ending does not tell.")
+@options.format_name
 @options.ignore_unknown
 @options.jobs
 def predict(
@@ -37,6 +37,9 @@ def scores_of(
     model: RankingModel, data: RankingData, ignore_unknown: bool, n_jobs: int | None
 ) -> list[float]:
     """Return the model's scores for data that may be narrower or wider than the model."""
+    if model.feature_names is not None and data.feature_names is not None:
+        named: list[float] = model.predict(data, n_jobs=n_jobs).tolist()
+        return named
     unknown = [] if ignore_unknown else unknown_columns(data.X, model.n_features).tolist()
     if unknown:
         shown = ", ".join(str(column + 1) for column in unknown[:8]) + (", ..." if len(unknown) > 8 else "")

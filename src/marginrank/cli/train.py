@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,37 +10,49 @@ import click
 
 from marginrank.cli import options
 from marginrank.cli.evaluate import measure, print_evaluation, summary
-from marginrank.cli.files import read_data, with_pairs, with_weights
+from marginrank.cli.files import labelled, read_data, with_pairs, with_weights
 from marginrank.cli.output import print_facts, print_json, seconds_for_people
 from marginrank.cli.predict import scores_of
 from marginrank.cli.progress import TrainingBar
 from marginrank.data import RankingData
 from marginrank.estimators import RankSVM
 from marginrank.exceptions import MarginRankError
-from marginrank.metrics import parse_metric
 from marginrank.model import RankingModel
+
+_POSITIVE = click.FloatRange(min=0, min_open=True)
 
 
 @dataclass(frozen=True)
 class _Request:
     """What the user asked for besides the parameters of the estimator."""
 
-    output: str
-    validate: str | None
     metrics: tuple[str, ...]
     flavor: str
     by_query: bool
     keep_partial: bool
+    ignore_unknown: bool
     jobs: int | None
 
 
 @click.command()
 @click.argument("data")
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The model file (.mrk).")
-@click.option("--loss", type=click.Choice(["hinge", "squared_hinge"]), default="hinge", show_default=True)
-@click.option("--alpha", type=float, default=1e-4, show_default=True, help="Strength of the regularisation.")
-@click.option("--tol", type=float, default=1e-3, show_default=True, help="Certified gap at which to stop.")
-@click.option("--max-iter", type=int, default=1000, show_default=True, help="Most iterations.")
+@click.option(
+    "--loss",
+    type=click.Choice(["hinge", "squared_hinge"]),
+    default="hinge",
+    show_default=True,
+    help="The loss of a pair.",
+)
+@click.option(
+    "--alpha", type=_POSITIVE, default=1e-4, show_default=True, help="Strength of the regularisation."
+)
+@click.option(
+    "--tol", type=_POSITIVE, default=1e-3, show_default=True, help="Certified gap at which to stop."
+)
+@click.option(
+    "--max-iter", type=click.IntRange(min=1), default=1000, show_default=True, help="Most iterations."
+)
 @click.option(
     "--weighting",
     type=click.Choice(["pairs", "queries"]),
@@ -48,7 +61,11 @@ class _Request:
     help="Mean over all pairs, or over queries.",
 )
 @click.option(
-    "--solver", type=click.Choice(["auto", "lbfgs", "bundle", "newton"]), default="auto", show_default=True
+    "--solver",
+    type=click.Choice(["auto", "lbfgs", "bundle", "newton"]),
+    default="auto",
+    show_default=True,
+    help="newton needs the squared hinge.",
 )
 @click.option(
     "--scale",
@@ -65,18 +82,27 @@ class _Request:
     help="LETOR's min-max within each query; the model remembers it.",
 )
 @click.option("--pairs", type=click.Path(dir_okay=False), help="CSV of winner,loser[,weight[,margin]].")
+@click.option(
+    "--pairs-by",
+    type=click.Choice(["auto", "row", "docid"]),
+    default="auto",
+    show_default=True,
+    help="Whether pairs hold row numbers from 0 or the ids of '#docid = ...' comments.",
+)
 @click.option("--weights", type=click.Path(dir_okay=False), help="One weight a row, one a line.")
 @click.option("--validate", type=click.Path(dir_okay=False), help="Data to report the metrics on.")
 @options.metric
 @options.flavor
 @click.option("--keep-partial", is_flag=True, help="After Ctrl-C, write the best model so far.")
-@click.option("--format", help="Format of the data, where the ending does not tell.")
+@options.format_name
+@options.ignore_unknown
 @options.jobs
 @options.as_json
 def train(
     data: str,
     output: str,
     pairs: str | None,
+    pairs_by: str,
     weights: str | None,
     validate: str | None,
     metrics: tuple[str, ...],
@@ -85,6 +111,7 @@ def train(
     scale: str,
     keep_partial: bool,
     format: str | None,
+    ignore_unknown: bool,
     jobs: int | None,
     as_json: bool,
     **parameters: Any,
@@ -94,20 +121,22 @@ def train(
     \b
     Examples:
       marginrank train train.txt -o model.mrk --alpha 1e-3
-      marginrank train train.txt -o model.mrk --validate vali.txt --metric ndcg@10 --metric map
+      marginrank train train.txt -o model.mrk --validate vali.txt -m ndcg@10
       marginrank train docs.txt --pairs preferences.csv -o model.mrk
     """
-    for name in metrics:
-        parse_metric(name, flavor=flavor)  # a misspelt metric should not cost a training
-    request = _Request(output, validate, metrics, flavor, normalize == "query", keep_partial, jobs)
-    rows = _training_data(data, format, pairs, weights, request)
+    _check_usage(data, output, pairs, weights, validate, parameters)
+    request = _Request(metrics, flavor, normalize == "query", keep_partial, ignore_unknown, jobs)
+    rows = _training_data(data, format, pairs, pairs_by, weights, request)
+    checked = None if validate is None else read_data(validate)
+    if validate is not None and checked is not None:
+        labelled(checked, validate)
     parameters["scale"] = None if scale == "none" else scale
     ranker = RankSVM(**parameters, n_jobs=jobs)
     interrupted = _fit(ranker, rows, request)
     model = RankingModel.from_estimator(ranker, query_normalization="minmax" if request.by_query else None)
+    found = None if checked is None else _validation(model, checked, request)
     model.save(output)
-    report = _report(ranker, rows, request)
-    found = None if validate is None else _validation(model, validate, request)
+    report = {"model": output, **_report(ranker, rows)}
     if as_json:
         print_json({**report, "validation": None if found is None else summary(found)})
     else:
@@ -118,15 +147,37 @@ def train(
     return 130 if interrupted else 0
 
 
+def _check_usage(
+    data: str,
+    output: str,
+    pairs: str | None,
+    weights: str | None,
+    validate: str | None,
+    parameters: dict[str, Any],
+) -> None:
+    """Refuse what cannot work before any file is read."""
+    if [data, pairs, weights, validate].count("-") > 1:
+        raise click.UsageError("Only one of the inputs can come from standard input.")
+    if output == "-":
+        raise click.UsageError("A model goes to a file; name one with -o.")
+    if pairs is not None and weights is not None:
+        raise click.UsageError("--weights weighs labelled rows; give pairs their weights in the pairs file.")
+    if parameters["solver"] == "newton" and parameters["loss"] == "hinge":
+        raise click.UsageError("--solver newton needs --loss squared_hinge.")
+    folder = os.path.dirname(os.path.abspath(output))
+    if not os.access(folder, os.W_OK):
+        raise MarginRankError(f"{output}: the folder is not there, or cannot be written to.")
+
+
 def _training_data(
-    path: str, format: str | None, pairs: str | None, weights: str | None, request: _Request
+    path: str, format: str | None, pairs: str | None, pairs_by: str, weights: str | None, request: _Request
 ) -> RankingData:
     data = read_data(path, format)
     if weights is not None:
         data = with_weights(data, weights)
-    if pairs is not None:
-        data = with_pairs(data, pairs)
-    return data.normalized_by_query() if request.by_query else data
+    if request.by_query:
+        data = data.normalized_by_query()
+    return data if pairs is None else with_pairs(data, pairs, pairs_by)
 
 
 def _fit(ranker: RankSVM, data: RankingData, request: _Request) -> bool:
@@ -145,20 +196,16 @@ def _fit(ranker: RankSVM, data: RankingData, request: _Request) -> bool:
     return False
 
 
-def _validation(model: RankingModel, path: str, request: _Request) -> Any:
-    data = read_data(path)
-    if data.y is None:
-        raise MarginRankError(f"{path}: expected labels to measure against, got none.")
-    scores = scores_of(model, data, ignore_unknown=False, n_jobs=request.jobs)
+def _validation(model: RankingModel, data: RankingData, request: _Request) -> Any:
+    scores = scores_of(model, data, request.ignore_unknown, request.jobs)
     return measure(data, scores, request.metrics, request.flavor, request.jobs)
 
 
-def _report(ranker: RankSVM, data: RankingData, request: _Request) -> dict[str, Any]:
+def _report(ranker: RankSVM, data: RankingData) -> dict[str, Any]:
     last = ranker.history_[-1]
     return {
-        "model": request.output,
         "rows": data.n_rows,
-        "queries": ranker.n_queries_,
+        "queries": data.n_queries,
         "features": data.n_features,
         "pairs": ranker.n_pairs_,
         "objective": ranker.objective_,

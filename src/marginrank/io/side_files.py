@@ -116,25 +116,26 @@ def with_side_files(data: RankingData, path: str | os.PathLike[str]) -> RankingD
     weight = Path(f"{os.fspath(path)}.weight")
     if group is None and not weight.is_file():
         return data
-    result = _rebuilt(data, qid=qid, group=group)
+    result = rebuilt(data, qid=qid, group=group)
     return _weighted(result, weight, qid, group) if weight.is_file() else result
 
 
 def _weighted(data: RankingData, side: Path, qid: Any, group: Any) -> RankingData:
     values = load_weight(side)
     if len(values) == data.n_rows:
-        return _rebuilt(data, qid=qid, group=group, sample_weight=values)
+        return rebuilt(data, qid=qid, group=group, sample_weight=values)
     if len(values) == data.n_queries and data.qid is not None:
-        return _rebuilt(data, qid=qid, group=group, query_weight=values)
+        return rebuilt(data, qid=qid, group=group, query_weight=values)
     raise MarginRankError(
         f"{side}: expected a weight for each of {data.n_rows} rows or {data.n_queries} queries, "
         f"got {len(values)}."
     )
 
 
-def _rebuilt(data: RankingData, **changed: Any) -> RankingData:
+def rebuilt(data: RankingData, **changed: Any) -> RankingData:
+    """Return the data with some of their parts replaced, and validated again."""
     kept = {name: getattr(data, name) for name in _KEPT}
-    return RankingData(data.X, data.y, **(kept | changed))
+    return RankingData(data.X, **({"y": data.y} | kept | changed))
 
 
 def numbered_lines(source: Source) -> Iterator[tuple[str, str]]:

@@ -124,6 +124,85 @@ def test_pairs_by_row_number(folder):
     assert np.array_equal(RankingModel.load(folder / "p.mrk").coef, expected.coef_)
 
 
+@pytest.fixture
+def documents(folder):
+    """Write rows whose comments give document ids, some of which look like row numbers."""
+    data = load_letor(folder / "train.txt").subset(range(30))
+    for name, ids in (("named.txt", [f"D{k}" for k in range(30)]), ("numbered.txt", range(29, -1, -1))):
+        dump_letor(data, folder / name, comments=[f"docid = {k}" for k in ids])
+    (folder / "ids.csv").write_text("D0,D1\nD5,D2\n")
+    (folder / "numbers.csv").write_text("0,1\n5,2\n")
+    return data
+
+
+@pytest.mark.parametrize(
+    ("rows", "pairs", "options"),
+    [
+        ("named.txt", "ids.csv", []),
+        ("named.txt", "numbers.csv", []),
+        ("numbered.txt", "numbers.csv", ["--pairs-by", "row"]),
+    ],
+)
+def test_pairs_by_document_id_or_row_number(folder, documents, rows, pairs, options):
+    ok("train", rows, "--pairs", pairs, *options, "-o", "d.mrk", cwd=folder)
+    expected = RankSVM().fit_pairs(documents.X, [[0, 1], [5, 2]])
+    assert np.array_equal(RankingModel.load(folder / "d.mrk").coef, expected.coef_)
+
+
+def test_pairs_that_can_be_read_both_ways_are_asked_about(folder, documents):
+    done = run("train", "numbered.txt", "--pairs", "numbers.csv", "-o", "x.mrk", cwd=folder)
+    assert done.returncode == BAD_DATA
+    assert "--pairs-by" in done.stderr
+    ok("train", "numbered.txt", "--pairs", "numbers.csv", "--pairs-by", "docid", "-o", "d.mrk", cwd=folder)
+    expected = RankSVM().fit_pairs(documents.X, [[29, 28], [24, 27]])
+    assert np.array_equal(RankingModel.load(folder / "d.mrk").coef, expected.coef_)
+
+
+def test_pairs_of_normalised_rows_are_normalised_by_query(folder, documents):
+    ok("train", "named.txt", "--pairs", "ids.csv", "--normalize", "query", "-o", "d.mrk", cwd=folder)
+    expected = RankSVM().fit_pairs(documents.normalized_by_query().X, [[0, 1], [5, 2]])
+    assert np.array_equal(RankingModel.load(folder / "d.mrk").coef, expected.coef_)
+
+
+def test_document_ids_break_ties_in_trec_flavor(folder, documents):
+    (folder / "d.scores").write_text("1.0\n" * 30)
+    arguments = ["evaluate", "named.txt", "d.scores", "-m", "ndcg@10", "--flavor", "trec", "--json"]
+    found = json.loads(ok(*arguments, cwd=folder))
+    ids = [f"D{k}" for k in range(30)]
+    expected = evaluate(documents.y, np.ones(30), qid=documents.qid, flavor="trec", docid=ids)
+    assert found["metrics"]["ndcg@10"] == expected["ndcg@10"]
+
+
+def test_columns_of_tables_are_found_by_name(folder):
+    ok("convert", "test.txt", "test.csv", cwd=folder)
+    lines = (folder / "test.csv").read_text().splitlines()
+    ok("train", "test.csv", "-o", "named.mrk", cwd=folder)
+    reordered = "".join(",".join(reversed(line.split(","))) + "\n" for line in lines)
+    (folder / "reversed.csv").write_text(reordered)
+    first, second = (ok("predict", "named.mrk", name, cwd=folder) for name in ("test.csv", "reversed.csv"))
+    assert first == second
+
+
+def test_convert_says_what_the_format_cannot_hold(folder, documents):
+    done = run("convert", "named.txt", "named.csv", cwd=folder)
+    assert done.returncode == 0
+    assert "csv files cannot hold comments" in done.stderr
+    assert "cannot hold" not in run("convert", "named.txt", "named.npz", cwd=folder).stderr
+
+
+def test_convert_writes_to_standard_output(folder):
+    assert ok("convert", "test.txt", "-", "--to", "letor", cwd=folder) == (folder / "test.txt").read_text()
+
+
+def test_row_weights_come_from_a_file(folder):
+    data = load_letor(folder / "train.txt")
+    weight = np.arange(data.n_rows) % 3
+    (folder / "w.txt").write_text("".join(f"{w}\n" for w in weight))
+    ok("train", "train.txt", "--weights", "w.txt", "-o", "w.mrk", cwd=folder)
+    expected = RankSVM().fit(data.X, data.y, qid=data.qid, sample_weight=weight)
+    assert np.array_equal(RankingModel.load(folder / "w.mrk").coef, expected.coef_)
+
+
 def test_query_normalisation_is_remembered(folder):
     ok("train", "train.txt", "-o", "n.mrk", "--normalize", "query", cwd=folder)
     scores = [float(line) for line in ok("predict", "n.mrk", "test.txt", cwd=folder).split()]
@@ -147,18 +226,32 @@ def test_narrow_and_wide_files(folder):
         (["train", "missing.txt", "-o", "x.mrk"], BAD_DATA, "missing.txt"),
         (["train", "broken.txt", "-o", "x.mrk"], BAD_DATA, "broken.txt:2:"),
         (["train", "train.txt", "-o", "nowhere/x.mrk"], BAD_DATA, "nowhere"),
-        (["train", "train.txt", "-o", "x.mrk", "--alpha", "-1"], BAD_DATA, "alpha must be a positive"),
-        (["train", "train.txt", "-o", "x.mrk", "-m", "ndgc@10"], BAD_DATA, "ndcg"),
+        (["train", "train.txt", "-o", "x.mrk", "--alpha", "-1"], BAD_USAGE, "--alpha"),
+        (["train", "train.txt", "-o", "x.mrk", "-m", "ndgc@10"], BAD_USAGE, "did you mean 'ndcg'"),
+        (["train", "train.txt", "-o", "x.mrk", "--solver", "newton"], BAD_USAGE, "--loss squared_hinge"),
+        (["train", "train.txt", "-o", "x.mrk", "-j", "0"], BAD_USAGE, "--jobs"),
+        (["train", "train.txt", "-o", "-"], BAD_USAGE, "A model goes to a file"),
+        (["train", "train.txt", "-o", "x.mrk", "--validate", "missing.txt"], BAD_DATA, "missing.txt"),
+        (["train", "train.txt", "-o", "x.mrk", "--pairs", "p", "--weights", "w"], BAD_USAGE, "--weights"),
+        (["convert", "train.txt", "-"], BAD_USAGE, "--to"),
+        (["evaluate", "-", "-"], BAD_USAGE, "standard input"),
+        (["evaluate", "test.txt", "binary.scores"], BAD_DATA, "binary.scores"),
+        (["predict", "model.mrk", "test.txt", "-o", "nowhere/s"], BAD_DATA, "nowhere/s: No such file"),
         (["train", "train.txt"], BAD_USAGE, "--output"),
         (["train", "train.txt", "-o", "x.mrk", "--alpha", "lots"], BAD_USAGE, "lots"),
         (["fly"], BAD_USAGE, "fly"),
         (["predict", "train.txt", "test.txt"], BAD_DATA, "train.txt"),
         (["evaluate", "test.txt", "short.scores"], BAD_DATA, "one score for each of the 180 rows"),
-        (["evaluate", "test.txt", "junk.scores"], BAD_DATA, "junk.scores:2: expected one score, got 'seven'"),
+        (
+            ["evaluate", "test.txt", "junk.scores"],
+            BAD_DATA,
+            "junk.scores:2: expected one finite score, got",
+        ),
     ],
 )
 def test_mistakes_get_one_sentence_and_their_exit_code(folder, arguments, code, sentence):
     (folder / "broken.txt").write_text("1 qid:1 1:0.5\n2 qid:1 1:x\n")
+    (folder / "binary.scores").write_bytes(b"\xff\xfe\x00\x01")
     (folder / "short.scores").write_text("1\n2\n")
     (folder / "junk.scores").write_text("1\nseven\n")
     done = run(*arguments, cwd=folder)
