@@ -12,7 +12,7 @@ import numpy as np
 
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Evaluation, Metric, evaluate, parse_metric
-from marginrank.metrics.evaluation import weighted_mean
+from marginrank.metrics.evaluator import weighted_mean
 from marginrank.metrics.names import spell_metric
 from marginrank.paired_tests import ROUNDING, TESTS, holm, run_tests
 from marginrank.validation import Vector

@@ -9,15 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import validation as gate
-from marginrank._kernels import MetricSpec, ranking_metrics
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
-from marginrank.metrics.metric import CHOICES, FAMILIES, Metric
+from marginrank.metrics.evaluator import Evaluator, weighted_mean
+from marginrank.metrics.metric import Metric
 from marginrank.metrics.names import check_flavor, parse_metric, parse_metrics, spell_metric
-from marginrank.threads import resolve_threads
 from marginrank.validation import Vector
-
-_CODES = tuple(FAMILIES)
 
 
 class Evaluation(Mapping[str, float]):
@@ -177,40 +174,18 @@ def evaluate(
     parsed = parse_metrics(metrics, check_flavor(flavor))
     y = _check_labels(y)
     values = gate.check_scores(scores, len(y))
-    _check_gains(y, parsed)
     data = RankingData(values.reshape(-1, 1), y, qid=qid, group=group, query_weight=query_weight)
-    raw = np.empty((len(parsed), data.n_queries))
-    tied = np.empty(data.n_queries, dtype=bool)
-    ids = _docid_ranks(docid, parsed, len(y))
-    specs = [_spec(metric, y) for metric in parsed.values()]
-    grouped = slice(None) if data.order is None else data.order
-    ids = None if ids is None else ids[grouped]
-    ranking_metrics(
-        y[grouped], values[grouped], ids, data.query_ptr, specs, raw, tied, resolve_threads(n_jobs)
-    )
-    empty = np.isnan(raw)
-    for row, nothing, metric in zip(raw, empty, parsed.values(), strict=True):
-        row[nothing] = np.nan if metric.empty == "skip" else metric.empty
+    evaluator = Evaluator(data, parsed, docid=docid, n_jobs=n_jobs)
+    found = evaluator.measure(values)
     return Evaluation(
         parsed,
-        dict(zip(parsed, raw, strict=True)),
+        dict(zip(parsed, found.values[0], strict=True)),
         query_ids=data.query_ids,
         query_weight=data.query_weight,
-        empty=empty,
-        tied=tied,
+        empty=found.empty[0],
+        tied=found.tied[0],
         flavor=flavor,
     )
-
-
-def weighted_mean(values: Vector, weight: Vector | None) -> float:
-    """Return the mean over queries that count (not NaN); NaN where none does."""
-    counts = ~np.isnan(values)
-    values = values[counts]
-    if weight is None:
-        return float(values.mean()) if len(values) else float("nan")
-    weight = weight[counts]
-    total = float(weight.sum())
-    return float(weight @ values) / total if total > 0.0 else float("nan")
 
 
 def _check_labels(y: Any) -> Vector:
@@ -218,63 +193,6 @@ def _check_labels(y: Any) -> Vector:
     if n_rows == (0,):
         raise MarginRankError("y must have at least one row; got none.")
     return gate.check_labels(y, n_rows[0] if n_rows else 1)
-
-
-def _check_gains(y: Vector, metrics: dict[str, Metric]) -> None:
-    needy = [name for name, metric in metrics.items() if FAMILIES[metric.name].uses_gains]
-    if not needy:
-        return
-    row = int(np.argmin(y))
-    if y[row] < 0.0:
-        raise MarginRankError(
-            f"{needy[0]} needs labels of at least 0, as gains are; got {y[row]:g} at row {row}. Shift the "
-            "labels, or use a metric that compares them only: pairwise_error, kendall, or map with rel=."
-        )
-    exponential = [name for name in needy if metrics[name].gain != "linear"]
-    row = int(np.argmax(y))
-    if exponential and y[row] > 1000.0:
-        raise MarginRankError(
-            f"{exponential[0]} has the gain 2**label - 1, which overflows for the label {y[row]:g} "
-            f"at row {row}. Use gain=linear, or scale the labels."
-        )
-    for name, metric in metrics.items():
-        if metric.max_label is not None and y[row] > metric.max_label:
-            raise MarginRankError(
-                f"{name} says that labels go up to {metric.max_label:g}; got {y[row]:g} at row {row}."
-            )
-
-
-def _docid_ranks(docid: Any, metrics: dict[str, Metric], n_rows: int) -> NDArray[np.int64] | None:
-    needy = [name for name, metric in metrics.items() if metric.ties == "docid"]
-    if not needy:
-        return None
-    if docid is None:
-        raise MarginRankError(
-            f"{needy[0]} breaks ties by document id; give docid, one per row, or another rule: ties=input."
-        )
-    ids = gate.as_array(docid, "docid")
-    if ids.ndim != 1:
-        raise MarginRankError(f"docid must be 1-D, one id per row; got shape {ids.shape}.")
-    gate.check_length(len(ids), "docid", "row", n_rows)
-    return np.unique(ids.astype(str), return_inverse=True)[1].astype(np.int64).reshape(-1)
-
-
-def _spec(metric: Metric, y: Vector) -> MetricSpec:
-    def code(option: str) -> int:
-        value = getattr(metric, option)
-        return 0 if value is None else CHOICES[option].index(value)
-
-    return MetricSpec(
-        kind=_CODES.index(metric.name),
-        cutoff=metric.cutoff or 0,
-        rel=1.0 if metric.rel is None else metric.rel,
-        gain=code("gain"),
-        discount=code("discount"),
-        ties=code("ties"),
-        short_list=code("short"),
-        cut_norm=metric.norm == "cutoff",
-        max_label=float(y.max()) if metric.max_label is None else metric.max_label,
-    )
 
 
 def _round(value: float) -> str:

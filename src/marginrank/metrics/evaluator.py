@@ -1,0 +1,172 @@
+"""Metrics of many score vectors over the same rows: labels and queries are prepared once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank import validation as gate
+from marginrank._kernels import MetricSpec, ranking_metrics
+from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError
+from marginrank.metrics.metric import CHOICES, FAMILIES, Metric
+from marginrank.threads import resolve_threads
+from marginrank.validation import Vector
+
+_CODES = tuple(FAMILIES)
+
+
+class Measured(NamedTuple):
+    """Metrics of k score vectors.
+
+    ``values`` and ``empty`` have shape (k, n_metrics, n_queries), ``tied`` (k, n_queries). Values are NaN for
+    queries that do not count; ``empty`` marks those with nothing to find, ``tied`` those in which two rows of
+    different labels have the same score.
+    """
+
+    values: NDArray[np.float64]
+    empty: NDArray[np.bool_]
+    tied: NDArray[np.bool_]
+
+
+class Evaluator:
+    """Measures scores of the same rows again and again.
+
+    Parameters
+    ----------
+    data : RankingData
+        Labels, queries and query weights; X is not looked at.
+    metrics : mapping of str to Metric
+        What to measure.
+    docid : array-like of shape (n_rows,), optional
+        Document ids, where a metric breaks ties by them.
+    n_jobs : int, optional
+        Threads to use; the result does not depend on it.
+
+    Examples
+    --------
+    >>> from marginrank.metrics import Metric
+    >>> data = RankingData([[0], [0], [0]], y=[0, 2, 1])
+    >>> evaluator = Evaluator(data, {"mrr": Metric("mrr"), "pairwise_error": Metric("pairwise_error")})
+    >>> evaluator.means(np.array([[1.0, 3.0, 2.0], [3.0, 2.0, 1.0]])).round(3).tolist()
+    [[1.0, 0.0], [0.5, 0.667]]
+    """
+
+    def __init__(
+        self,
+        data: RankingData,
+        metrics: Mapping[str, Metric],
+        *,
+        docid: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        if data.y is None:
+            raise MarginRankError("These data hold pairs and no y; metrics compare with y.")
+        _check_gains(data.y, metrics)
+        self.metrics = dict(metrics)
+        self.n_queries = data.n_queries
+        self.query_weight = data.query_weight
+        self._order = data.order
+        self._query_ptr = data.query_ptr
+        self._y = self._grouped(data.y)
+        ids = _docid_ranks(docid, metrics, data.n_rows)
+        self._docid = None if ids is None else self._grouped(ids)
+        self._specs = [_spec(metric, data.y) for metric in metrics.values()]
+        self._n_threads = resolve_threads(n_jobs)
+
+    def measure(self, scores: NDArray[np.float64]) -> Measured:
+        """Return the metrics of each query for one vector of scores, or for each row of a matrix of them."""
+        grouped = np.ascontiguousarray(self._grouped(np.atleast_2d(scores)))
+        k, n_rows = grouped.shape
+        # The vectors stand one after the other as if they were more queries, so one call serves them all.
+        starts = self._query_ptr[:-1] + n_rows * np.arange(k)[:, None]
+        ptr = np.append(starts.reshape(-1), k * n_rows)
+        raw = np.empty((len(self._specs), k * self.n_queries))
+        tied = np.empty(k * self.n_queries, dtype=bool)
+        docid = None if self._docid is None else np.tile(self._docid, k)
+        labels = np.tile(self._y, k)
+        ranking_metrics(labels, grouped.reshape(-1), docid, ptr, self._specs, raw, tied, self._n_threads)
+        values = np.ascontiguousarray(raw.reshape(-1, k, self.n_queries).swapaxes(0, 1))
+        empty = np.isnan(values)
+        for j, metric in enumerate(self.metrics.values()):
+            values[:, j][empty[:, j]] = np.nan if metric.empty == "skip" else metric.empty
+        return Measured(values, empty, tied.reshape(k, -1))
+
+    def means(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the means over queries, of shape (k, n_metrics)."""
+        values = self.measure(scores).values
+        return np.array([[weighted_mean(row, self.query_weight) for row in part] for part in values])
+
+    def _grouped(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values if self._order is None else values[..., self._order]
+
+
+def weighted_mean(values: Vector, weight: Vector | None) -> float:
+    """Return the mean over queries that count (not NaN); NaN where none does."""
+    counts = ~np.isnan(values)
+    values = values[counts]
+    if weight is None:
+        return float(values.mean()) if len(values) else float("nan")
+    weight = weight[counts]
+    total = float(weight.sum())
+    return float(weight @ values) / total if total > 0.0 else float("nan")
+
+
+def _check_gains(y: Vector, metrics: Mapping[str, Metric]) -> None:
+    needy = [name for name, metric in metrics.items() if FAMILIES[metric.name].uses_gains]
+    if not needy:
+        return
+    row = int(np.argmin(y))
+    if y[row] < 0.0:
+        raise MarginRankError(
+            f"{needy[0]} needs labels of at least 0, as gains are; got {y[row]:g} at row {row}. Shift the "
+            "labels, or use a metric that compares them only: pairwise_error, kendall, or map with rel=."
+        )
+    exponential = [name for name in needy if metrics[name].gain != "linear"]
+    row = int(np.argmax(y))
+    if exponential and y[row] > 1000.0:
+        raise MarginRankError(
+            f"{exponential[0]} has the gain 2**label - 1, which overflows for the label {y[row]:g} "
+            f"at row {row}. Use gain=linear, or scale the labels."
+        )
+    for name, metric in metrics.items():
+        if metric.max_label is not None and y[row] > metric.max_label:
+            raise MarginRankError(
+                f"{name} says that labels go up to {metric.max_label:g}; got {y[row]:g} at row {row}."
+            )
+
+
+def _docid_ranks(docid: Any, metrics: Mapping[str, Metric], n_rows: int) -> NDArray[np.int64] | None:
+    needy = [name for name, metric in metrics.items() if metric.ties == "docid"]
+    if not needy:
+        return None
+    if docid is None:
+        raise MarginRankError(
+            f"{needy[0]} breaks ties by document id; give docid, one per row, or another rule: ties=input."
+        )
+    ids = gate.as_array(docid, "docid")
+    if ids.ndim != 1:
+        raise MarginRankError(f"docid must be 1-D, one id per row; got shape {ids.shape}.")
+    gate.check_length(len(ids), "docid", "row", n_rows)
+    return np.unique(ids.astype(str), return_inverse=True)[1].astype(np.int64).reshape(-1)
+
+
+def _spec(metric: Metric, y: Vector) -> MetricSpec:
+    def code(option: str) -> int:
+        value = getattr(metric, option)
+        return 0 if value is None else CHOICES[option].index(value)
+
+    return MetricSpec(
+        kind=_CODES.index(metric.name),
+        cutoff=metric.cutoff or 0,
+        rel=1.0 if metric.rel is None else metric.rel,
+        gain=code("gain"),
+        discount=code("discount"),
+        ties=code("ties"),
+        short_list=code("short"),
+        cut_norm=metric.norm == "cutoff",
+        max_label=float(y.max()) if metric.max_label is None else metric.max_label,
+    )
