@@ -3,6 +3,7 @@
 #include <string>
 
 #include "common.hpp"
+#include "marginrank/block_passes.hpp"
 #include "marginrank/matrix.hpp"
 #include "marginrank/passes.hpp"
 #include "marginrank/query_loss.hpp"
@@ -58,6 +59,17 @@ struct Csr : Matrix<marginrank::CsrMatrix<Real, Index>> {
     }
 };
 
+// Stored entries of the rows that take part, as if all rows had equally many.
+template <class X>
+std::int64_t entries_taken(const X& matrix) {
+    return matrix.view.n_rows > 0 ? matrix.view.stored() / matrix.view.n_rows * matrix.n : 0;
+}
+
+template <class X>
+std::int64_t block_adjoint_blocks(const X& matrix) {
+    return marginrank::block_adjoint_blocks(entries_taken(matrix), matrix.view.n_cols);
+}
+
 template <class X>
 void scores(const X& matrix, In<double> w, Out<double> out, int n_threads) {
     require(static_cast<std::int64_t>(w.size()) == matrix.view.n_cols, "w must have one entry per column of X");
@@ -81,6 +93,32 @@ void adjoint(const X& matrix, In<double> g, Out2 partial, Out<double> out, int n
     without_gil(n_threads, [&](const Crew& crew) {
         marginrank::multiply_transposed(crew, matrix.view, matrix.list(), matrix.n, g.data(),
                                         static_cast<std::int64_t>(partial.shape(0)), partial.data(), out.data());
+    });
+}
+
+template <class X>
+void scores_block(const X& matrix, In2<double> W, Out2 out, int n_threads) {
+    require(static_cast<std::int64_t>(W.shape(1)) == matrix.view.n_cols, "W must have one column per column of X");
+    require(out.shape(0) == W.shape(0) && static_cast<std::int64_t>(out.shape(1)) == matrix.n,
+            "out must have the rows of W and one column per row of X");
+    without_gil(n_threads, [&](const Crew& crew) {
+        marginrank::multiply_block(crew, matrix.view, matrix.list(), matrix.n, W.data(),
+                                   static_cast<std::int64_t>(W.shape(0)), out.data());
+    });
+}
+
+template <class X>
+void adjoint_block(const X& matrix, In2<double> G, Out<double> partial, Out2 out, int n_threads) {
+    require(static_cast<std::int64_t>(G.shape(1)) == matrix.n, "G must have one column per row of X");
+    require(out.shape(0) == G.shape(0) && static_cast<std::int64_t>(out.shape(1)) == matrix.view.n_cols,
+            "out must have the rows of G and one column per column of X");
+    const std::int64_t n_blocks = block_adjoint_blocks(matrix);
+    require(static_cast<std::int64_t>(partial.size()) >= n_blocks * marginrank::kBlockWidth * matrix.view.n_cols,
+            "partial must have block_partial_size entries");
+    without_gil(n_threads, [&](const Crew& crew) {
+        marginrank::multiply_transposed_block(crew, matrix.view, matrix.list(), matrix.n, G.data(),
+                                              static_cast<std::int64_t>(G.shape(0)), n_blocks, partial.data(),
+                                              out.data());
     });
 }
 
@@ -127,12 +165,14 @@ void bind_products(nb::class_<X>& cls) {
         .def_prop_ro("n_cols", [](const X& x) { return x.view.n_cols; })
         .def_prop_ro("row_bytes", [](const X& x) { return x.view.row_bytes(); })
         .def_prop_ro("adjoint_blocks",
-                     [](const X& x) {
-                         const std::int64_t per_row = x.view.n_rows > 0 ? x.view.stored() / x.view.n_rows : 0;
-                         return marginrank::adjoint_blocks(per_row * x.n, x.view.n_cols);
-                     })
+                     [](const X& x) { return marginrank::adjoint_blocks(entries_taken(x), x.view.n_cols); })
+        .def_prop_ro("block_partial_size",
+                     [](const X& x) { return block_adjoint_blocks(x) * marginrank::kBlockWidth * x.view.n_cols; })
         .def("scores", &scores<X>, "w"_a.noconvert(), "out"_a.noconvert(), "n_threads"_a)
         .def("adjoint", &adjoint<X>, "g"_a.noconvert(), "partial"_a.noconvert(), "out"_a.noconvert(), "n_threads"_a)
+        .def("scores_block", &scores_block<X>, "W"_a.noconvert(), "out"_a.noconvert(), "n_threads"_a)
+        .def("adjoint_block", &adjoint_block<X>, "G"_a.noconvert(), "partial"_a.noconvert(), "out"_a.noconvert(),
+             "n_threads"_a)
         .def("fused", &fused<X>, "loss"_a, "w"_a.noconvert(), "scores"_a.noconvert(), "gradient"_a.noconvert(),
              "partial"_a.noconvert(), "out"_a.noconvert(), "n_threads"_a)
         .def("fused_hvp", &fused_hvp<X>, "loss"_a, "v"_a.noconvert(), "scores"_a.noconvert(),

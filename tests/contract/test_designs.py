@@ -107,6 +107,33 @@ def test_results_are_new_arrays(case):
     assert not again.any()
 
 
+# Full groups of eight, and what is left over in every width.
+BLOCKS = [1, 2, 3, 4, 5, 8, 9, 19]
+
+
+@pytest.mark.parametrize("k", BLOCKS)
+def test_products_with_several_vectors_equal_the_single_products(case, k):
+    design = case.design()
+    W, G = case.rng.normal(size=(k, N_COLS)), case.rng.normal(size=(k, N_ROWS))
+    assert relative_error(design.scores_block(W), [design.scores(w) for w in W]) < ROUNDING
+    assert relative_error(design.adjoint_block(G), [design.adjoint(g) for g in G]) < ROUNDING
+
+
+def test_adjoint_identity_with_several_vectors(case):
+    design = case.design()
+    W, G = case.rng.normal(size=(7, N_COLS)), case.rng.normal(size=(5, N_ROWS))
+    assert relative_error(design.scores_block(W) @ G.T, W @ design.adjoint_block(G).T) < 1e-12
+
+
+def test_several_vectors_give_new_arrays_in_memory_order(case):
+    design = case.design()
+    first, again = design.adjoint_block(np.ones((3, N_ROWS))), design.adjoint_block(np.zeros((3, N_ROWS)))
+    assert first.any()
+    assert not again.any()
+    assert first.flags.c_contiguous
+    assert design.scores_block(np.zeros((0, N_COLS))).shape == (0, N_ROWS)
+
+
 @pytest.mark.parametrize("name", QUERY_LOSSES)
 @pytest.mark.parametrize("weight", [None, "real"])
 def test_fused_equals_its_parts(case, name, weight):
@@ -133,6 +160,9 @@ def test_bits_do_not_depend_on_the_threads(case, n_threads):
     w, v, g = case.rng.normal(size=N_COLS), case.rng.normal(size=N_COLS), case.rng.normal(size=N_ROWS)
     assert np.array_equal(many.scores(w), one.scores(w))
     assert np.array_equal(many.adjoint(g), one.adjoint(g))
+    W, G = case.rng.normal(size=(6, N_COLS)), case.rng.normal(size=(6, N_ROWS))
+    assert np.array_equal(many.scores_block(W), one.scores_block(W))
+    assert np.array_equal(many.adjoint_block(G), one.adjoint_block(G))
     for mine, other in zip(many.fused(w, native), one.fused(w, native), strict=True):
         assert np.array_equal(mine, other)
     scores = one.scores(w)

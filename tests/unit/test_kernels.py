@@ -95,6 +95,24 @@ def test_both_modules_give_the_same_products(kind, n_cols):
 
 
 @wide_only
+@pytest.mark.parametrize("n_vectors", [2, 4, 8])
+def test_both_modules_give_the_same_products_with_several_vectors(n_vectors):
+    X = np.random.default_rng(3).normal(size=(500, 21))
+    W, G = SCORES[: n_vectors * 21].reshape(-1, 21), SCORES[: n_vectors * 500].reshape(-1, 500)
+    columns, starts = np.tile(np.arange(21), 500), np.arange(501) * 21
+    results = []
+    for module in (_native, avx2):
+        for matrix in (module.DenseF64(X, None), module.CsrF64I64(X.ravel(), columns, starts, 21, None)):
+            scores, adjoint = np.empty((n_vectors, 500)), np.empty((n_vectors, 21))
+            matrix.scores_block(W, scores, 1)
+            matrix.adjoint_block(G, np.empty(matrix.block_partial_size), adjoint, 1)
+            results.append((scores, adjoint))
+    for one, other in zip(results[:2], results[2:], strict=True):
+        assert np.array_equal(one[0], other[0])
+        assert np.array_equal(one[1], other[1])
+
+
+@wide_only
 def test_modules_do_not_mix():
     """Each has its own types: a loss of the one is no loss to the other."""
     matrix = avx2.DenseF64(np.zeros((N, 1)), None)
@@ -180,6 +198,15 @@ WRONG_SIZES = {
     "partial": lambda: small_matrix().adjoint(ONES, np.empty((1, 4)), np.empty(3), 1),
     "no partial": lambda: small_matrix().adjoint(ONES, np.empty((0, 3)), np.empty(3), 1),
     "out of adjoint": lambda: small_matrix().adjoint(ONES, np.empty((1, 3)), np.empty(4), 1),
+    "W": lambda: small_matrix().scores_block(np.ones((2, 4)), np.empty((2, 4)), 1),
+    "out of scores_block": lambda: small_matrix().scores_block(np.ones((2, 3)), np.empty((3, 4)), 1),
+    "G": lambda: small_matrix().adjoint_block(np.ones((2, 3)), np.empty(24), np.empty((2, 3)), 1),
+    "partial of a block": lambda: small_matrix().adjoint_block(
+        np.ones((2, 4)), np.empty(23), np.empty((2, 3)), 1
+    ),
+    "out of adjoint_block": lambda: small_matrix().adjoint_block(
+        np.ones((2, 4)), np.empty(24), np.empty((2, 4)), 1
+    ),
     "rows of the loss": lambda: _kernels.DenseF64(np.ones((5, 3)), None).fused(
         small_loss(), np.ones(3), np.empty(5), np.empty(5), np.empty((1, 3)), np.empty(3), 1
     ),

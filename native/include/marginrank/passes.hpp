@@ -42,8 +42,10 @@ void multiply(const Crew& crew, const Matrix& X, RowList rows, std::int64_t n, c
     });
 }
 
-// out = sum of the partial sums, in a fixed binary tree over the blocks.
-inline void combine(const Crew& crew, double* partial, std::int64_t n_blocks, std::int64_t n, double* out) {
+// Adds the partial sums up into the first, in a fixed binary tree over the blocks; take(from, to) is called for
+// each finished part of it.
+template <class Take>
+void combine_parts(const Crew& crew, double* partial, std::int64_t n_blocks, std::int64_t n, Take&& take) {
     const std::int64_t n_parts = n_blocks * n < 262144 ? 1 : std::min<std::int64_t>(16, n / 1024 + 1);
     crew.run(n_parts, [&](std::int64_t part, int) {
         const std::int64_t from = block_bound(n, n_parts, part), to = block_bound(n, n_parts, part + 1);
@@ -53,8 +55,14 @@ inline void combine(const Crew& crew, double* partial, std::int64_t n_blocks, st
                 const double* other = partial + (b + step) * n;
                 for (std::int64_t j = from; j < to; ++j) into[j] += other[j];
             }
-        std::copy(partial + from, partial + to, out + from);
+        take(from, to);
     });
+}
+
+// out = sum of the partial sums.
+inline void combine(const Crew& crew, double* partial, std::int64_t n_blocks, std::int64_t n, double* out) {
+    combine_parts(crew, partial, n_blocks, n,
+                  [&](std::int64_t from, std::int64_t to) { std::copy(partial + from, partial + to, out + from); });
 }
 
 // partial: n_blocks rows of n_cols numbers, kept by the caller from one pass to the next.

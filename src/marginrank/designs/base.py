@@ -23,6 +23,12 @@ class Design(Protocol):
     def adjoint(self, g: Vector) -> Vector:
         """Return ``X' g``."""
 
+    def scores_block(self, W: Vector) -> Vector:
+        """Return ``W X'``: the scores of each row of W, in one read of X for up to eight of them."""
+
+    def adjoint_block(self, G: Vector) -> Vector:
+        """Return ``G X``: the adjoint of each row of G, in one read of X for up to eight of them."""
+
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether the fused products pay for this loss: many queries, each small enough for the cache."""
 

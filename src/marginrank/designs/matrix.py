@@ -74,6 +74,30 @@ class MatrixDesign:
             self._native.adjoint(g, self._partial, out, self._n_threads)
         return out
 
+    @cached_property
+    def _block_partial(self) -> NDArray[np.float64]:
+        """Partial sums of the adjoint with several vectors, at the start of a cache line: eight fill one."""
+        size = self._native.block_partial_size
+        room = np.empty(size + 7)
+        start = -(room.ctypes.data // 8) % 8
+        return room[start : start + size]
+
+    def scores_block(self, W: Vector) -> Vector:
+        """Return ``W X'``: the scores of each row of W, in one read of X for up to eight of them.
+
+        The last group of fewer than eight is filled up with zeros to 2, 4 or 8.
+        """
+        out = np.empty((len(W), self.shape[0]))
+        self._native.scores_block(W, out, self._n_threads)
+        return out
+
+    def adjoint_block(self, G: Vector) -> Vector:
+        """Return ``G X``: the adjoint of each row of G, in one read of X for up to eight of them."""
+        out = np.empty((len(G), self.shape[1]))
+        with self._partial_lock:
+            self._native.adjoint_block(G, self._block_partial, out, self._n_threads)
+        return out
+
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether the fused products pay for this loss."""
         longest = loss.longest_query * self._native.row_bytes

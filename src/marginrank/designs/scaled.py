@@ -29,6 +29,14 @@ class ScaledDesign:
         """Return ``D^-1 X' g``."""
         return self._inner.adjoint(g) / self._scale
 
+    def scores_block(self, W: Vector) -> Vector:
+        """Return the scores of each row of W."""
+        return self._inner.scores_block(W / self._scale)
+
+    def adjoint_block(self, G: Vector) -> Vector:
+        """Return the adjoint of each row of G."""
+        return self._inner.adjoint_block(G) / self._scale
+
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether the fused products pay for this loss."""
         return self._inner.fuses(loss)
