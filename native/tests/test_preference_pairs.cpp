@@ -11,6 +11,7 @@
 namespace {
 
 using marginrank::Crew;
+using marginrank::PairTerm;
 using marginrank::PreferencePairs;
 using Vec = std::vector<double>;
 
@@ -45,7 +46,7 @@ struct Expected {
     Vec gradient, product, partners;
 };
 
-Expected by_loop(const Problem& p, bool weighted, bool with_margin, bool squared) {
+Expected by_loop(const Problem& p, bool weighted, bool with_margin, PairTerm term) {
     const auto n = static_cast<std::size_t>(p.n_rows);
     Expected e{0.0, 0.0, Vec(n), Vec(n), Vec(n)};
     for (std::size_t k = 0; k < p.pairs.size() / 2; ++k) {
@@ -55,9 +56,10 @@ Expected by_loop(const Problem& p, bool weighted, bool with_margin, bool squared
         e.partners[i] += v;
         e.partners[j] += v;
         const double slack = t - (p.scores[i] - p.scores[j]);
-        if (!(slack > 0.0)) continue;
-        e.value += v * (squared ? slack * slack : slack);
-        const double pull = v * (squared ? 2.0 * slack : 1.0);
+        if (!(slack > 0.0) && term != PairTerm::least_squares) continue;
+        const bool hinge = term == PairTerm::hinge;
+        e.value += v * (hinge ? slack : slack * slack);
+        const double pull = v * (hinge ? 1.0 : 2.0 * slack);
         e.gradient[i] -= pull;
         e.gradient[j] += pull;
         e.product[i] += 2.0 * v * (p.direction[i] - p.direction[j]);
@@ -75,14 +77,19 @@ bool near(const Vec& got, const Vec& sum, double total) {
     return true;
 }
 
+constexpr PairTerm kTerms[] = {PairTerm::hinge, PairTerm::squared_hinge, PairTerm::least_squares};
+
 void equals_a_loop_over_the_pairs() {
     for (auto [n_rows, n_pairs] : {std::pair<int, int>{2, 1}, {3, 10}, {50, 40}, {200, 5000}, {1000, 100000}})
-        for (int options = 0; options < 8; ++options) {
-            const bool weighted = options & 1, with_margin = options & 2, squared = options & 4;
-            const Problem p = lattice_problem(static_cast<std::uint32_t>(options), n_rows, n_pairs);
+        for (int options = 0; options < 12; ++options) {
+            const bool weighted = options & 1, with_margin = options & 2;
+            const PairTerm term = kTerms[options / 4];
+            Problem p = lattice_problem(static_cast<std::uint32_t>(options), n_rows, n_pairs);
+            if (term == PairTerm::least_squares)
+                for (std::size_t k = 0; k < p.margin.size(); k += 3) p.margin[k] = -p.margin[k];
             const PreferencePairs pairs(p.pairs.data(), weighted ? p.weight.data() : nullptr,
-                                        with_margin ? p.margin.data() : nullptr, n_pairs, n_rows, squared);
-            const Expected e = by_loop(p, weighted, with_margin, squared);
+                                        with_margin ? p.margin.data() : nullptr, n_pairs, n_rows, term);
+            const Expected e = by_loop(p, weighted, with_margin, term);
             Vec g(p.scores.size(), NAN), h(p.scores.size(), NAN), partners(p.scores.size(), NAN);
             CHECK(near(pairs.evaluate(Crew(1), p.scores.data(), g.data()), e.value, e.total));
             pairs.hessian(Crew(1), p.scores.data(), p.direction.data(), h.data());
@@ -100,8 +107,8 @@ void the_bits_do_not_depend_on_the_threads() {
     for (double& s : p.scores) s = normal(random);
     for (double& u : p.direction) u = normal(random);
     for (double& v : p.weight) v = std::exp(normal(random));
-    for (bool squared : {false, true}) {
-        const PreferencePairs pairs(p.pairs.data(), p.weight.data(), nullptr, p.n_pairs(), p.n_rows, squared);
+    for (PairTerm term : kTerms) {
+        const PreferencePairs pairs(p.pairs.data(), p.weight.data(), nullptr, p.n_pairs(), p.n_rows, term);
         Vec g1(p.scores.size()), h1(p.scores.size());
         const double value = pairs.evaluate(Crew(1), p.scores.data(), g1.data());
         pairs.hessian(Crew(1), p.scores.data(), p.direction.data(), h1.data());

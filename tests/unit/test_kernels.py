@@ -65,6 +65,24 @@ def test_both_modules_give_the_same_preference_losses(squared):
 
 
 @wide_only
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+def test_both_modules_give_the_same_least_squares(weight):
+    pairs = RNG.integers(0, 500, (20_000, 2))
+    results = []
+    for module in (_native, avx2):
+        by_row = module.LeastSquares(Y, PTR, weight, SCALE)
+        by_pair = module.PreferencePairs(pairs, None, DIRECTION[:20_000], 500, True, True)
+        g, h = np.empty((2, N))
+        g_pairs, h_pairs = np.empty((2, 500))
+        values = by_row.evaluate(SCORES, g, 1), by_pair.evaluate(SCORES[:500], g_pairs, 1)
+        by_row.hessian(SCORES, DIRECTION, h, 1)
+        by_pair.hessian(SCORES[:500], DIRECTION[:500], h_pairs, 1)
+        results.append((*values, g, h, g_pairs, h_pairs))
+    for one, other in zip(*results, strict=True):
+        assert np.array_equal(one, other)
+
+
+@wide_only
 @pytest.mark.parametrize("kind", ["DenseF32", "DenseF64", "CsrF32I32", "CsrF32I64", "CsrF64I32", "CsrF64I64"])
 @pytest.mark.parametrize("n_cols", [3, 8, 21])
 def test_both_modules_give_the_same_products(kind, n_cols):
@@ -137,6 +155,19 @@ def test_arrays_stay_alive_with_the_labels():
     assert np.isfinite(values.pop())
 
 
+def test_arrays_stay_alive_with_least_squares():
+    n = int(PTR[7])
+    losses = [
+        _kernels.LeastSquares(Y[:n].copy(), PTR[:8].copy(), WEIGHT[:n].copy(), SCALE[:7].copy())
+        for _ in range(30)
+    ]
+    gc.collect()
+    _ = [np.full(n, np.nan) for _ in range(60)]  # would reuse freed memory
+    values = {loss.evaluate(SCORES[:n], np.empty(n), 1) for loss in losses}
+    assert len(values) == 1
+    assert np.isfinite(values.pop())
+
+
 def test_returned_arrays_outlive_the_labels():
     labels = _kernels.PairLabels(Y, PTR, WEIGHT, 1)
     n_pairs, weight = labels.n_pairs, labels.pair_weight
@@ -153,6 +184,10 @@ FOUR = np.array([0, 2, 4])
 
 def small_loss():
     return _kernels.PairLoss(_kernels.PairLabels(np.arange(4.0), FOUR, None, 1), np.ones(2), True)
+
+
+def small_squares():
+    return _kernels.LeastSquares(np.arange(4.0), FOUR, None, np.ones(2))
 
 
 def small_pairs():
@@ -187,6 +222,17 @@ WRONG_SIZES = {
     "negative rows": lambda: _kernels.PreferencePairs(np.array([[0, 1]]), None, None, -1, True),
     "pair weight": lambda: _kernels.PreferencePairs(np.array([[0, 1]]), np.ones(2), None, 4, True),
     "pair margin": lambda: _kernels.PreferencePairs(np.array([[0, 1]]), None, np.ones(2), 4, True),
+    "all pairs active for a hinge": lambda: _kernels.PreferencePairs(
+        np.array([[0, 1]]), None, None, 4, False, True
+    ),
+    "query_ptr of least squares": lambda: _kernels.LeastSquares(ONES, np.array([0, 3]), None, np.ones(1)),
+    "descending query_ptr of least squares": lambda: _kernels.LeastSquares(
+        ONES, np.array([0, 5, 4]), None, np.ones(2)
+    ),
+    "weight of least squares": lambda: _kernels.LeastSquares(ONES, FOUR, np.ones(3), np.ones(2)),
+    "scale of least squares": lambda: _kernels.LeastSquares(ONES, FOUR, None, np.ones(3)),
+    "scores of least squares": lambda: small_squares().evaluate(np.ones(3), np.empty(4), 1),
+    "direction of least squares": lambda: small_squares().hessian(ONES, np.ones(5), np.empty(4), 1),
     "scores of pairs": lambda: small_pairs().evaluate(np.ones(3), np.empty(4), 1),
     "gradient of pairs": lambda: small_pairs().evaluate(ONES, np.empty(3), 1),
     "direction of pairs": lambda: small_pairs().hessian(ONES, np.ones(3), np.empty(4), 1),

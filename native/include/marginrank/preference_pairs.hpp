@@ -1,4 +1,5 @@
-// Hinge and squared hinge over explicit pairs "winner beats loser", each with a weight and a margin.
+// Hinge, squared hinge and least squares over explicit pairs "winner beats loser", each with a weight and a
+// margin; for least squares the margin is the difference wanted, of either sign, and every pair is active.
 //
 // Every pair is stored twice, in the list of its winner's wins and of its loser's losses, so that each
 // row sums its own gradient: no scattered writes, no partial sums, the same bits for any threads.
@@ -12,12 +13,15 @@
 
 namespace marginrank {
 
+// What a pair costs by its slack, the margin minus the difference of its scores.
+enum class PairTerm { hinge, squared_hinge, least_squares };
+
 class PreferencePairs {
 public:
     // weight and margin may be null: all one. pairs holds winner and loser in turn.
     PreferencePairs(const std::int64_t* pairs, const double* weight, const double* margin, std::int64_t n_pairs,
-                    std::int64_t n_rows, bool squared)
-        : n_rows_(n_rows), n_pairs_(n_pairs), squared_(squared) {
+                    std::int64_t n_rows, PairTerm term)
+        : n_rows_(n_rows), n_pairs_(n_pairs), term_(term) {
         fill(wins_, pairs, 0, weight, margin);
         fill(losses_, pairs, 1, weight, margin);
         double total = static_cast<double>(n_pairs);
@@ -35,26 +39,19 @@ public:
         crew.run(n_blocks(), [&](std::int64_t b, int) {
             const std::int64_t begin = block_bound(n_rows_, n_blocks(), b);
             const std::int64_t end = block_bound(n_rows_, n_blocks(), b + 1);
-            values[at(b)] = squared_ ? evaluate_rows<true>(p, g, begin, end) : evaluate_rows<false>(p, g, begin, end);
+            values[at(b)] = evaluate_block(p, g, begin, end);
         });
         return scale_ * tree_sum(values.data(), n_blocks());
     }
 
     void hessian(const Crew& crew, const double* p, const double* u, double* h) const {
         crew.run(n_blocks(), [&](std::int64_t b, int) {
-            const std::int64_t stop = block_bound(n_rows_, n_blocks(), b + 1);
-            for (std::int64_t r = block_bound(n_rows_, n_blocks(), b); r < stop; ++r) {
-                double sum = 0.0;
-                for (std::int64_t k = wins_.ptr[at(r)]; k < wins_.ptr[at(r) + 1]; ++k) {
-                    const std::int32_t o = wins_.other[at(k)];
-                    if (wins_.margin_of(k) - (p[r] - p[o]) > 0.0) sum += wins_.weight_of(k) * (u[r] - u[o]);
-                }
-                for (std::int64_t k = losses_.ptr[at(r)]; k < losses_.ptr[at(r) + 1]; ++k) {
-                    const std::int32_t o = losses_.other[at(k)];
-                    if (losses_.margin_of(k) - (p[o] - p[r]) > 0.0) sum += losses_.weight_of(k) * (u[r] - u[o]);
-                }
-                h[r] = 2.0 * scale_ * sum;
-            }
+            const std::int64_t begin = block_bound(n_rows_, n_blocks(), b);
+            const std::int64_t end = block_bound(n_rows_, n_blocks(), b + 1);
+            if (term_ == PairTerm::least_squares)
+                hessian_rows<true>(p, u, h, begin, end);
+            else
+                hessian_rows<false>(p, u, h, begin, end);
         });
     }
 
@@ -78,34 +75,62 @@ private:
         double margin_of(std::int64_t k) const { return margin.empty() ? 1.0 : margin[static_cast<std::size_t>(k)]; }
     };
 
-    // The positive part of a slack, and what a pair with it pulls at its ends. Selected, not branched: which
+    // The part of a slack that counts, and what a pair with it pulls at its ends. Selected, not branched: which
     // pairs are active is hard to predict.
-    static double positive(double slack) { return slack > 0.0 ? slack : 0.0; }
-    template <bool Squared>
+    template <PairTerm Term>
+    static double counted(double slack) {
+        return Term == PairTerm::least_squares || slack > 0.0 ? slack : 0.0;
+    }
+    template <PairTerm Term>
     static double pull_of(double slack) {
-        return Squared ? positive(slack) : slack > 0.0 ? 1.0 : 0.0;
+        return Term != PairTerm::hinge ? counted<Term>(slack) : slack > 0.0 ? 1.0 : 0.0;
     }
 
-    template <bool Squared>
+    double evaluate_block(const double* p, double* g, std::int64_t begin, std::int64_t end) const {
+        switch (term_) {
+            case PairTerm::hinge: return evaluate_rows<PairTerm::hinge>(p, g, begin, end);
+            case PairTerm::squared_hinge: return evaluate_rows<PairTerm::squared_hinge>(p, g, begin, end);
+            default: return evaluate_rows<PairTerm::least_squares>(p, g, begin, end);
+        }
+    }
+
+    template <PairTerm Term>
     double evaluate_rows(const double* p, double* g, std::int64_t begin, std::int64_t end) const {
-        const double factor = Squared ? 2.0 * scale_ : scale_;
+        const double factor = Term == PairTerm::hinge ? scale_ : 2.0 * scale_;
         double value = 0.0;
         for (std::int64_t r = begin; r < end; ++r) {
             const double mine = p[r];
             double pull = 0.0;
             for (std::int64_t k = wins_.ptr[at(r)]; k < wins_.ptr[at(r) + 1]; ++k) {
                 const double slack = wins_.margin_of(k) - (mine - p[wins_.other[at(k)]]);
-                const double term = wins_.weight_of(k) * pull_of<Squared>(slack);
+                const double term = wins_.weight_of(k) * pull_of<Term>(slack);
                 pull -= term;
-                value += term * positive(slack);
+                value += term * counted<Term>(slack);
             }
             for (std::int64_t k = losses_.ptr[at(r)]; k < losses_.ptr[at(r) + 1]; ++k) {
                 const double slack = losses_.margin_of(k) - (p[losses_.other[at(k)]] - mine);
-                pull += losses_.weight_of(k) * pull_of<Squared>(slack);
+                pull += losses_.weight_of(k) * pull_of<Term>(slack);
             }
             g[r] = factor * pull;
         }
         return value;
+    }
+
+    template <bool AllActive>
+    void hessian_rows(const double* p, const double* u, double* h, std::int64_t begin, std::int64_t end) const {
+        for (std::int64_t r = begin; r < end; ++r) {
+            double sum = 0.0;
+            for (std::int64_t k = wins_.ptr[at(r)]; k < wins_.ptr[at(r) + 1]; ++k) {
+                const std::int32_t o = wins_.other[at(k)];
+                if (AllActive || wins_.margin_of(k) - (p[r] - p[o]) > 0.0) sum += wins_.weight_of(k) * (u[r] - u[o]);
+            }
+            for (std::int64_t k = losses_.ptr[at(r)]; k < losses_.ptr[at(r) + 1]; ++k) {
+                const std::int32_t o = losses_.other[at(k)];
+                if (AllActive || losses_.margin_of(k) - (p[o] - p[r]) > 0.0)
+                    sum += losses_.weight_of(k) * (u[r] - u[o]);
+            }
+            h[r] = 2.0 * scale_ * sum;
+        }
     }
 
     static std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
@@ -131,7 +156,7 @@ private:
     }
 
     std::int64_t n_rows_, n_pairs_;
-    bool squared_;
+    PairTerm term_;
     double scale_ = 1.0;
     Side wins_, losses_;
 };

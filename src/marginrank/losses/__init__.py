@@ -1,10 +1,12 @@
 """Losses: risks of the scores.
 
 ``QUERY_LOSSES`` and ``PREFERENCE_LOSSES`` map the names that estimators accept to the loss over labelled
-queries and over explicit pairs. The contract tests run over both.
+queries and over explicit pairs. The contract tests run over both. The least-squares losses stand apart: their
+pairs are all pairs, tied ones too, and none is ever satisfied.
 """
 
 from marginrank.losses.base import Loss, ScorePoint
+from marginrank.losses.least_squares import LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.losses.pairwise import HingeLoss, PairwiseLoss, SquaredHingeLoss, Weighting
 from marginrank.losses.preferences import HingePreferences, PreferenceLoss, SquaredHingePreferences
 
@@ -22,6 +24,8 @@ __all__ = [
     "QUERY_LOSSES",
     "HingeLoss",
     "HingePreferences",
+    "LeastSquaresLoss",
+    "LeastSquaresPreferences",
     "Loss",
     "PairwiseLoss",
     "PreferenceLoss",

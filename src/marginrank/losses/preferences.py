@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,12 +31,16 @@ class PreferenceLoss(NativeLoss):
     """
 
     native: QueryLoss | None = None
+    # Whether pairs beyond their margin count as well.
+    all_active: ClassVar[bool] = False
 
     def __init__(self, training: TrainingPairs, n_rows: int, *, n_threads: int) -> None:
         pairs = np.ascontiguousarray(training.pairs, dtype=np.int64)
         self.n_pairs = len(pairs)
         self._scale = 1.0 / (self.n_pairs if training.weight is None else float(training.weight.sum()))
-        self._pairs = PreferencePairs(pairs, training.weight, training.margin, n_rows, self.smooth)
+        self._pairs = PreferencePairs(
+            pairs, training.weight, training.margin, n_rows, self.smooth, self.all_active
+        )
         super().__init__(self._pairs, n_rows, n_threads)
 
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:

@@ -1,0 +1,93 @@
+"""Least squares within queries, or over explicit pairs with magnitudes: the losses of RankRLS.
+
+Within a query the squared differences of all pairs, tied ones included, divided by the number of rows are the
+squared errors ``e = p - y`` centred within the query: O(m) for m rows, and no pair is formed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank._kernels import LeastSquares, PairLabels, QueryLoss
+from marginrank.data import TrainingView
+from marginrank.losses.base import Vector
+from marginrank.losses.native import NativeLoss
+from marginrank.losses.preferences import PreferenceLoss
+from marginrank.validation import nothing_to_rank
+
+
+class LeastSquaresLoss(NativeLoss):
+    """Weighted mean over all rows of ``(e_i - mean_q e)^2`` with ``e = p - y``.
+
+    A row weighs its sample weight times the weight of its query, and the mean of a query is that by sample
+    weight.
+
+    Parameters
+    ----------
+    view : TrainingView
+        Labels, weights and query offsets, in the order of the scores.
+    n_threads : int
+        Threads to use; the result does not depend on it.
+
+    Attributes
+    ----------
+    total_weight : float
+        Weight of all rows, those included that are alone in their query.
+    n_pairs : int
+        Pairs of rows of a query that differ in their labels.
+
+    Notes
+    -----
+    The Hessian does not depend on the scores. An evaluation costs O(m) for m rows, in memory O(m).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginrank.data import RankingData
+    >>> data = RankingData([[0.0], [1.0], [5.0]], y=[0, 2, 1], qid=[1, 1, 2])
+    >>> loss = LeastSquaresLoss(data.training_view(), n_threads=1)
+    >>> point = loss.at(np.zeros(3))
+    >>> round(point.value, 3), loss.total_weight, loss.n_pairs
+    (0.667, 3.0, 1)
+    >>> np.round(point.gradient, 3).tolist()
+    [0.667, -0.667, 0.0]
+    """
+
+    name = "least_squares"
+    smooth = True
+
+    def __init__(self, view: TrainingView, *, n_threads: int) -> None:
+        labels = PairLabels(view.y, view.query_ptr, view.sample_weight, n_threads)
+        if not labels.pair_weight.any():
+            raise nothing_to_rank(len(view.query_ptr) - 1)
+        self.n_pairs = int(labels.n_pairs.sum())
+        query_weight = np.ones(len(view.query_ptr) - 1) if view.query_weight is None else view.query_weight
+        by_row = np.repeat(query_weight, np.diff(view.query_ptr))
+        self._row_weight = by_row if view.sample_weight is None else by_row * view.sample_weight
+        self.total_weight = float(self._row_weight.sum())
+        self._query_ptr = view.query_ptr
+        kernel = LeastSquares(view.y, view.query_ptr, view.sample_weight, query_weight / self.total_weight)
+        self.native: QueryLoss | None = kernel
+        super().__init__(kernel, len(view.y), n_threads)
+
+    def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
+        """Return row weights and query offsets; they give the diagonal of the Hessian exactly."""
+        return (2.0 / self.total_weight) * self._row_weight, self._query_ptr
+
+
+class LeastSquaresPreferences(PreferenceLoss):
+    """Weighted mean of ``(t - (p_win - p_lose))^2`` over explicit pairs, ``t`` the margin of each or 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginrank.data import TrainingPairs
+    >>> training = TrainingPairs(np.array([[0, 1], [2, 1]]), None, np.array([1.0, 3.0]))
+    >>> LeastSquaresPreferences(training, 3, n_threads=1).at(np.array([5.0, 1.0, 4.0])).value
+    4.5
+    """
+
+    name = "least_squares"
+    smooth = True
+    all_active = True
