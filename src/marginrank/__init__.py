@@ -12,10 +12,10 @@ np.int64(2)
 from importlib.metadata import version
 
 from marginrank.data import RankingData
-from marginrank.estimators import RankSVM
+from marginrank.estimators import RankRLS, RankSVM
 from marginrank.io import dump_letor, load_letor
 from marginrank.model import RankingModel
 
 __version__ = version("marginrank")
 
-__all__ = ["RankSVM", "RankingData", "RankingModel", "__version__", "dump_letor", "load_letor"]
+__all__ = ["RankRLS", "RankSVM", "RankingData", "RankingModel", "__version__", "dump_letor", "load_letor"]

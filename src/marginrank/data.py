@@ -215,8 +215,13 @@ class RankingData:
         result[self.order] = values
         return result
 
-    def training_view(self) -> TrainingView:
+    def training_view(self, part: NDArray[np.int64] | None = None) -> TrainingView:
         """Return labels, weights and offsets in grouped order, without the rows that weigh nothing.
+
+        Parameters
+        ----------
+        part : ndarray of int64, optional
+            Numbers of the rows that take part, as in a fold; by default all. Nothing of X is copied.
 
         Examples
         --------
@@ -228,7 +233,7 @@ class RankingData:
         if self.y is None:
             raise MarginRankError("These data hold pairs and no y; training within queries needs y.")
         self._check_finite()
-        rows, query_ptr, kept_queries = self._rows_that_weigh()
+        rows, query_ptr, kept_queries = self._rows_that_weigh(part)
         weight = _take(self.sample_weight, rows)
         return TrainingView(
             rows=rows,
@@ -242,8 +247,14 @@ class RankingData:
         if self.allow_nonfinite:
             gate.check_finite(self.X, self.feature_names)
 
-    def _rows_that_weigh(self) -> tuple[Any, NDArray[np.int64], NDArray[np.bool_] | None]:
+    def _rows_that_weigh(
+        self, part: NDArray[np.int64] | None
+    ) -> tuple[Any, NDArray[np.int64], NDArray[np.bool_] | None]:
         kept = np.ones(self.n_rows, dtype=bool)  # in grouped order
+        if part is not None:
+            taken = np.zeros(self.n_rows, dtype=bool)
+            taken[part] = True
+            kept &= _take(taken, self.order)
         if self.sample_weight is not None:
             np.greater(_take(self.sample_weight, self.order), 0.0, out=kept)
         if self.query_weight is not None:
@@ -259,12 +270,17 @@ class RankingData:
         rows = np.flatnonzero(kept) if self.order is None else self.order[kept]
         return rows, offsets(sizes[sizes > 0]), sizes > 0
 
-    def training_pairs(self) -> TrainingPairs:
-        """Return the explicit pairs without those that weigh nothing."""
+    def training_pairs(self, part: NDArray[np.int64] | None = None) -> TrainingPairs:
+        """Return the explicit pairs, or those of some numbers, without those that weigh nothing."""
         if self.pairs is None:
             raise MarginRankError("These data hold no pairs; give pairs, or train within queries on y.")
         self._check_finite()
-        kept = None if self.pair_weight is None or self.pair_weight.all() else self.pair_weight > 0.0
+        kept: Any = part
+        if self.pair_weight is not None and not self.pair_weight.all():
+            weighty = self.pair_weight > 0.0
+            kept = weighty if part is None else part[weighty[part]]
+            if not np.any(weighty if part is None else len(kept)):
+                raise NothingToRankError("Every pair of this fold has zero weight; give fewer folds.")
         return TrainingPairs(
             _take(self.pairs, kept), _take(self.pair_weight, kept), _take(self.pair_margin, kept)
         )

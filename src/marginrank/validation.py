@@ -7,7 +7,7 @@ value that is already in the form the kernels take is returned as it is, without
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import narwhals as nw
@@ -164,11 +164,25 @@ def check_amounts(values: Any, name: str, unit: str, n: int) -> Vector:
     return weight
 
 
-def check_positive(value: Any, name: str) -> float:
+def check_positive(value: Any, name: str, wanted: str = "a positive, finite number") -> float:
     """Return a positive, finite number, such as alpha or tol."""
     if isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf:
         return float(value)
-    raise MarginRankError(f"{name} must be a positive, finite number; got {value!r}.")
+    raise MarginRankError(f"{name} must be {wanted}; got {value!r}.")
+
+
+def check_count(value: Any, name: str) -> int:
+    """Return a positive integer, such as max_iter."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise MarginRankError(f"{name} must be a positive integer; got {value!r}.")
+    return int(value)
+
+
+def check_choice(name: str, value: Any, choices: Any) -> None:
+    """Refuse a value that is not one of the choices."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        allowed = ", ".join(repr(choice) for choice in choices)
+        raise MarginRankError(f"{name} must be one of {allowed}; got {value!r}.")
 
 
 def nothing_to_rank(n_queries: int) -> NothingToRankError:

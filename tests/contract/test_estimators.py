@@ -10,24 +10,27 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from marginrank import RankSVM, regularization
+from marginrank import RankRLS, RankSVM, regularization
 
 # scikit-learn compares a fit with weights to one with repeated rows to 1e-7. A certificate of 1e-3 promises
-# that only where alpha makes the optimum sharp, so the squared hinge comes with a large one.
+# that only where alpha makes the optimum sharp, so some come with a large one.
 CONFIGURATIONS = [
     RankSVM(),
     RankSVM(solver="bundle"),
     RankSVM(scale="standard"),
-    RankSVM(scale="minmax"),
+    RankSVM(scale="minmax", alpha=1.0),
     RankSVM(weighting="queries"),
     RankSVM("squared_hinge", alpha=1.0),
     RankSVM("squared_hinge", alpha=1.0, solver="newton"),
+    RankRLS(tol=1e-10),
+    RankRLS("auto", alphas=[1.0, 0.1], cv=2, tol=1e-10, solver="cg"),
+    RankRLS(scale="standard", tol=1e-10, solver="cg"),
 ]
 
 _CHECK = """
 import sys
 from sklearn.utils.estimator_checks import check_estimator
-from marginrank import RankSVM
+from marginrank import RankRLS, RankSVM
 
 for text in sys.argv[1:]:
     results = check_estimator(eval(text), on_skip=None, on_fail=None)
@@ -98,6 +101,10 @@ def test_defaults_are_those_that_users_were_promised():
         "weighting": "pairs",
         "scale": None,
         "solver": "auto",
+        "alphas": None,
+        "metric": "pairwise_error",
+        "cv": 5,
+        "rule": "best",
         "warm_start": False,
         "n_jobs": None,
         "verbose": 0,

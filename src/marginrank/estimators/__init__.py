@@ -1,5 +1,6 @@
-"""scikit-learn estimators."""
+"""Rankers with scikit-learn's interface."""
 
+from marginrank.estimators.rank_rls import RankRLS
 from marginrank.estimators.rank_svm import RankSVM
 
-__all__ = ["RankSVM"]
+__all__ = ["RankRLS", "RankSVM"]

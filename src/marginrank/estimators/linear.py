@@ -2,47 +2,51 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginrank import validation as gate
 from marginrank.data import RankingData
 from marginrank.designs import Design, MatrixDesign, ScaledDesign
-from marginrank.estimators.progress import ProgressLine
+from marginrank.estimators.evaluation_sets import EvaluationSet, read_evaluation_sets
 from marginrank.exceptions import MarginRankError
-from marginrank.losses import Loss
 from marginrank.metrics import pairwise_error
 from marginrank.model import RankingModel
-from marginrank.objective import Objective
 from marginrank.scaling import column_scale
-from marginrank.solvers import Callback, Progress, Solver, SolverResult
-from marginrank.threads import one_blas_thread, resolve_threads
+from marginrank.threads import resolve_threads
+from marginrank.validation import Matrix, Vector
 
-_REMEDY = (
-    "Raise max_iter or tol, use a larger alpha, try another solver, or scale the features "
-    "(scale='standard') if they differ much in size."
-)
 # How the training ran, not what came out of it: the same model shall give the same file.
 _NOT_IN_MODEL = {"n_jobs", "verbose"}
-_CERTIFICATE = ("objective", "lower_bound", "gap", "n_iter", "n_pairs", "n_queries")
+_SEARCH_RESULTS = (
+    "alphas_",
+    "validation_curve_",
+    "validation_std_",
+    "validation_table_",
+    "evals_result_",
+    "best_iteration_",
+    "best_score_",
+)
+_CERTIFICATE = ("alpha", "objective", "lower_bound", "gap", "n_iter", "n_pairs", "n_queries")
 
 
 class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Base of the linear rankers: ``predict`` is ``X @ coef_``."""
 
-    alpha: float
+    alpha: float | str
+    alphas: Any
+    metric: Any
+    cv: Any
+    rule: Any
     scale: Any
-    weighting: Any
-    warm_start: bool
+    weighting: Any = "pairs"
     n_jobs: int | None
     verbose: int
     coef_: NDArray[np.float64]
@@ -66,12 +70,14 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,), or (n_rows, n_targets) where there are several targets
             Scores, in the order of the rows.
         """
         check_is_fitted(self, "coef_")
         if isinstance(X, RankingData):
             self._check_width(X, reset=False)
+            if X.allow_nonfinite:
+                gate.check_finite(X.X, X.feature_names)
             return self._scores(X.X)
         return self._scores(self._check_matrix(X, reset=False))
 
@@ -97,6 +103,11 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         'RankSVM'
         """
         check_is_fitted(self, "coef_")
+        if self.coef_.ndim != 1:
+            raise MarginRankError(
+                f"A model scores one target; this {type(self).__name__} has {len(self.coef_)}. Train on one "
+                "column of y, or take the rows of coef_ apart."
+            )
         parameters = {
             name: value
             for name, value in self.get_params(deep=False).items()
@@ -117,7 +128,8 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         )
 
     def _scores(self, matrix: Any) -> NDArray[np.float64]:
-        return MatrixDesign(matrix, n_threads=resolve_threads(self.n_jobs)).scores(self.coef_)
+        design = MatrixDesign(matrix, n_threads=resolve_threads(self.n_jobs))
+        return design.scores(self.coef_) if self.coef_.ndim == 1 else design.scores_block(self.coef_).T
 
     def score(
         self,
@@ -145,14 +157,17 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         data = self._ranking_data(X, y, qid, group, sample_weight, query_weight, reset=False)
         if data.y is None:
             raise MarginRankError("These data hold pairs and no y; score compares with y.")
+        return self._agreement(data, data.y, self._scores(data.X))
+
+    def _agreement(self, data: RankingData, y: Vector, scores: Vector) -> float:
         if data.query_ids is None and self._trained_on_queries:
             raise MarginRankError(
                 "The model was trained on queries, but score got no qid and would treat all rows as one "
                 "query. Pass qid=..., or the same id for every row if that is what you mean."
             )
         return 1.0 - pairwise_error(
-            data.y,
-            self._scores(data.X),
+            y,
+            scores,
             qid=data.qid,
             sample_weight=data.sample_weight,
             query_weight=data.query_weight,
@@ -182,6 +197,22 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             group=group,
             sample_weight=sample_weight,
             query_weight=query_weight,
+            feature_names=getattr(self, "feature_names_in_", None),
+        )
+
+    def _paired_data(self, X: Any, pairs: Any, weight: Any, margin: Any) -> RankingData:
+        if isinstance(X, RankingData):
+            if any(extra is not None for extra in (pairs, weight, margin)):
+                raise MarginRankError("RankingData carries the pairs; do not pass them again.")
+            self._check_width(X, reset=True)
+            return X
+        if pairs is None:
+            raise MarginRankError("fit_pairs needs pairs: row numbers of shape (n_pairs, 2), winner first.")
+        return RankingData(
+            self._check_matrix(X, reset=True, min_rows=2),
+            pairs=pairs,
+            pair_weight=weight,
+            pair_margin=margin,
             feature_names=getattr(self, "feature_names_in_", None),
         )
 
@@ -230,50 +261,34 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             gate.check_finite(X, names)
         return X
 
-    def _fit_loss(
-        self,
-        data: RankingData,
-        rows: NDArray[np.int64] | None,
-        weight: NDArray[np.float64] | None,
-        loss: Loss,
-        solver: Solver,
-        callbacks: Any,
-    ) -> SolverResult:
-        """Minimise the loss over the rows and set the coefficients, in raw units."""
-        design: Design = MatrixDesign(data.X, rows, n_threads=resolve_threads(self.n_jobs))
-        scale = None
-        if self.scale is not None:
-            scale = column_scale(data.X, self.scale, rows, weight)
-            design = ScaledDesign(design, scale)
-        start = None
-        if self.warm_start and getattr(self, "coef_", np.empty(0)).shape == (design.shape[1],):
-            start = self.coef_ if scale is None else self.coef_ * scale
-        objective = Objective(design, loss, gate.check_positive(self.alpha, "alpha"))
-        with one_blas_thread(), ProgressLine() as line:
-            shown = [line] if self.verbose else []
-            result = solver.minimize(objective, start, _all_of([*shown, *_check_callbacks(callbacks)]))
-        self.coef_ = result.w if scale is None else result.w / scale
-        self.column_scale_ = scale
-        self.objective_ = result.value
-        self.lower_bound_ = result.bound
-        self.gap_ = result.gap
-        self.n_iter_ = result.n_iter
-        self.history_ = list(result.history)
-        return result
+    def _design(self, X: Matrix, rows: Any, weight: Vector | None) -> tuple[Design, Vector | None]:
+        """Return the design of some rows and the column scale that it divides by."""
+        design: Design = MatrixDesign(X, rows, n_threads=resolve_threads(self.n_jobs))
+        if self.scale is None:
+            return design, None
+        scale = column_scale(X, self.scale, rows, weight)
+        return ScaledDesign(design, scale), scale
 
-    def _finish(self, result: SolverResult, tol: float) -> None:
-        """Say what stopped a training that did not converge."""
-        if result.status == "interrupted":
-            raise KeyboardInterrupt
-        if result.status in ("max_iter", "stalled"):
-            count = "1 iteration" if result.n_iter == 1 else f"{result.n_iter} iterations"
-            how = f"stopped after {count}" if result.status == "max_iter" else f"stalled after {count}"
-            warnings.warn(
-                f"{type(self).__name__} {how} at a certified gap of {result.gap:.1e}, above tol={tol:g}. "
-                + _REMEDY,
-                ConvergenceWarning,
-                stacklevel=3,
+    def _evaluation_sets(self, eval_set: Any, eval_qid: Any, eval_metric: Any) -> list[EvaluationSet]:
+        """Return the validation sets, with what is measured on them."""
+        metrics = self.metric if eval_metric is None else eval_metric
+        return read_evaluation_sets(eval_set, eval_qid, metrics, self._evaluation_rows, self.n_jobs)
+
+    def _evaluation_rows(self, X: Any, y: Any, qid: Any) -> tuple[RankingData, NDArray[np.float64]]:
+        data = self._ranking_data(X, y, qid, None, None, None, reset=False)
+        if data.y is None:
+            raise MarginRankError("eval_set must have labels y; these data hold pairs only.")
+        if data.query_ids is None and self._trained_on_queries:
+            raise MarginRankError(
+                "The training data have queries, but eval_set has none; pass eval_qid, one id for each row."
             )
+        return data, data.y[None]
+
+    def _forget_search(self) -> None:
+        """Drop what an earlier fit chose from."""
+        for name in _SEARCH_RESULTS:
+            if hasattr(self, name):
+                delattr(self, name)
 
 
 def _first_difference(names: Sequence[str], known: Sequence[str]) -> str:
@@ -281,22 +296,3 @@ def _first_difference(names: Sequence[str], known: Sequence[str]) -> str:
         if name != expected:
             return f"{name!r} as column {k}, where {str(expected)!r} was"
     return f"{len(names)} columns, where there were {len(known)}"
-
-
-def _check_callbacks(callbacks: Any) -> list[Callback]:
-    found = [] if callbacks is None else [callbacks] if callable(callbacks) else callbacks
-    if not isinstance(found, list | tuple) or not all(callable(callback) for callback in found):
-        raise MarginRankError(f"callbacks must be a callable or a list of them; got {callbacks!r}.")
-    return list(found)
-
-
-def _all_of(callbacks: Sequence[Callable[[Progress], bool | None]]) -> Callback | None:
-    """Return one callback that calls all and stops if any of them wants to."""
-    if not callbacks:
-        return None
-
-    def call_all(progress: Progress) -> bool:
-        wants_to_stop = [bool(callback(progress)) for callback in callbacks]
-        return any(wants_to_stop)
-
-    return call_all

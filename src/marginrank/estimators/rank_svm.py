@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from functools import partial
 from typing import Any, Literal
 
 from marginrank import validation as gate
-from marginrank.data import RankingData
-from marginrank.estimators.linear import LinearRanker
-from marginrank.exceptions import MarginRankError
+from marginrank.estimators.certified import CertifiedRanker
+from marginrank.estimators.problems import PairProblem, QueryProblem
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES
+from marginrank.metrics import Metric
+from marginrank.model_selection import Rule
 from marginrank.scaling import Scale
 from marginrank.solvers import SOLVERS, Solver
 from marginrank.threads import resolve_threads
 
 
-class RankSVM(LinearRanker):
+class RankSVM(CertifiedRanker):
     r"""Linear ranking support vector machine.
 
     Minimises ``R(X w) + alpha/2 ||w||^2``, where ``R`` is the mean over all comparable pairs (same query,
@@ -26,9 +27,10 @@ class RankSVM(LinearRanker):
     ----------
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss of a pair.
-    alpha : float, default=1e-4
+    alpha : float or "auto", default=1e-4
         Strength of the regularisation. The risk is a mean, so ``alpha`` does not depend on the number of
-        rows; :mod:`marginrank.regularization` converts from the parameters of other programs.
+        rows; :mod:`marginrank.regularization` converts from the parameters of other programs. "auto" chooses
+        from ``alphas`` by the ``eval_set`` of ``fit``, or by cross-validation without one.
     tol : float, default=1e-3
         Training stops when the objective is certified to be within this fraction of the optimum.
     max_iter : int, default=1000
@@ -42,6 +44,15 @@ class RankSVM(LinearRanker):
         "lbfgs" is quasi-Newton with a cutting-plane certificate, the choice of "auto"; "bundle" (cutting
         planes with a line search) may pay on strongly correlated features; "newton" (truncated) needs the
         squared hinge.
+    alphas : array-like, optional
+        The grid for ``alpha="auto"``; by default 17 values over eight decades that follow the units of X.
+    metric : str or Metric, default="pairwise_error"
+        What ``alpha="auto"`` selects by, and what is measured on ``eval_set``.
+    cv : int, splitter or list of (train, test) row numbers, default=5
+        Folds for ``alpha="auto"`` without an ``eval_set``: whole queries, rows where there are no queries,
+        pairs for ``fit_pairs``.
+    rule : {"best", "one_se"}, default="best"
+        Take the best alpha, or the largest within one standard error of the best.
     warm_start : bool, default=False
         Start from the coefficients of the previous ``fit``.
     n_jobs : int, optional
@@ -56,6 +67,17 @@ class RankSVM(LinearRanker):
         Weights of the features.
     column_scale_ : ndarray of shape (n_features,) or None
         What ``scale`` divided the columns by; None without. ``coef_`` has it folded in.
+    alpha_ : float
+        The alpha of the model.
+    alphas_, validation_curve_, validation_std_ : ndarray of shape (n_alphas,)
+        With ``alpha="auto"``: the grid, the mean of the metric at each alpha, and its standard error over
+        folds, or over the queries of the ``eval_set``.
+    evals_result_ : dict
+        With ``eval_set`` and a given alpha: ``{"validation_0": {metric: [value after each iteration]}}``.
+    best_score_ : float
+        The best figure on the last ``eval_set``, or at the chosen alpha.
+    best_iteration_ : int
+        With ``eval_set`` and a given alpha: where that was. The model is that of the last iteration.
     gap_ : float
         Certificate: ``(objective_ - optimum) / objective_`` is at most this.
     objective_ : float
@@ -64,6 +86,8 @@ class RankSVM(LinearRanker):
         Certified lower bound of the optimum: no model has a smaller objective.
     n_iter_ : int
         Iterations taken.
+    n_passes_ : float
+        Passes over the training data, those of a search over alphas included.
     history_ : list of Progress
         Value, bound, gap, passes over the data and seconds, at the start and after each iteration.
     n_pairs_ : int
@@ -100,12 +124,16 @@ class RankSVM(LinearRanker):
         self,
         loss: Literal["hinge", "squared_hinge"] = "hinge",
         *,
-        alpha: float = 1e-4,
+        alpha: float | Literal["auto"] = 1e-4,
         tol: float = 1e-3,
         max_iter: int = 1000,
         weighting: Literal["pairs", "queries"] = "pairs",
         scale: Scale | None = None,
         solver: Literal["auto", "lbfgs", "bundle", "newton"] = "auto",
+        alphas: Any = None,
+        metric: str | Metric = "pairwise_error",
+        cv: Any = 5,
+        rule: Rule = "best",
         warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -117,6 +145,10 @@ class RankSVM(LinearRanker):
         self.weighting = weighting
         self.scale = scale
         self.solver = solver
+        self.alphas = alphas
+        self.metric = metric
+        self.cv = cv
+        self.rule = rule
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -130,6 +162,9 @@ class RankSVM(LinearRanker):
         group: Any = None,
         sample_weight: Any = None,
         query_weight: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_metric: Any = None,
         callbacks: Any = None,
     ) -> RankSVM:
         """Train on labelled rows.
@@ -149,6 +184,12 @@ class RankSVM(LinearRanker):
             A weight means repetition: a pair weighs the product of the weights of its rows.
         query_weight : mapping or array-like, optional
             Weight by query id, one per query in order of first appearance, or one per row.
+        eval_set : (X, y), RankingData, or a list of these, optional
+            Rows to validate on. ``alpha="auto"`` selects by the last of them.
+        eval_qid : array-like, or a list of these, optional
+            Query ids of the rows of ``eval_set``.
+        eval_metric : str, Metric or a list of these, optional
+            What to measure on ``eval_set``; by default ``metric``. The first one selects.
         callbacks : callable or list of callables, optional
             Each is called with a ``Progress`` after every iteration; training stops quietly when one
             returns True.
@@ -160,17 +201,25 @@ class RankSVM(LinearRanker):
         """
         solver = self._check_parameters(QUERY_LOSSES)
         data = self._ranking_data(X, y, qid, group, sample_weight, query_weight, reset=True)
-        view = data.training_view()
-        loss = QUERY_LOSSES[self.loss](view, weighting=self.weighting, n_threads=resolve_threads(self.n_jobs))
-        self.n_pairs_ = loss.n_pairs
-        self.n_queries_ = data.n_queries
         self._trained_on_queries = data.query_ids is not None
-        result = self._fit_loss(data, view.rows, view.sample_weight, loss, solver, callbacks)
-        self._finish(result, self.tol)
+        sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
+        make_loss = partial(
+            QUERY_LOSSES[self.loss], weighting=self.weighting, n_threads=resolve_threads(self.n_jobs)
+        )
+        self._train(QueryProblem(data, make_loss), solver, sets, callbacks)
         return self
 
     def fit_pairs(
-        self, X: Any, pairs: Any = None, *, weight: Any = None, margin: Any = None, callbacks: Any = None
+        self,
+        X: Any,
+        pairs: Any = None,
+        *,
+        weight: Any = None,
+        margin: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_metric: Any = None,
+        callbacks: Any = None,
     ) -> RankSVM:
         """Train on bare preferences: row ``pairs[k, 0]`` beats row ``pairs[k, 1]``, nothing else is known.
 
@@ -186,8 +235,8 @@ class RankSVM(LinearRanker):
             Weights of the pairs, 1 by default.
         margin : float or array-like of shape (n_pairs,), optional
             Margins of the pairs, at least 0, 1 by default.
-        callbacks : callable or list of callables, optional
-            As in ``fit``.
+        eval_set, eval_qid, eval_metric, callbacks
+            As in ``fit``; the rows of ``eval_set`` have labels.
 
         Returns
         -------
@@ -203,46 +252,19 @@ class RankSVM(LinearRanker):
         """
         solver = self._check_parameters(PREFERENCE_LOSSES)
         data = self._paired_data(X, pairs, weight, margin)
-        threads = resolve_threads(self.n_jobs)
-        loss = PREFERENCE_LOSSES[self.loss](data.training_pairs(), data.n_rows, n_threads=threads)
-        self.n_pairs_ = loss.n_pairs
-        self.n_queries_ = 1
         self._trained_on_queries = False
-        result = self._fit_loss(data, None, None, loss, solver, callbacks)
-        self._finish(result, self.tol)
+        sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
+        make_loss = partial(PREFERENCE_LOSSES[self.loss], n_threads=resolve_threads(self.n_jobs))
+        self._train(PairProblem(data, make_loss), solver, sets, callbacks)
         return self
-
-    def _paired_data(self, X: Any, pairs: Any, weight: Any, margin: Any) -> RankingData:
-        if isinstance(X, RankingData):
-            if any(extra is not None for extra in (pairs, weight, margin)):
-                raise MarginRankError("RankingData carries the pairs; do not pass them again.")
-            self._check_width(X, reset=True)
-            return X
-        if pairs is None:
-            raise MarginRankError("fit_pairs needs pairs: row numbers of shape (n_pairs, 2), winner first.")
-        return RankingData(
-            self._check_matrix(X, reset=True, min_rows=2),
-            pairs=pairs,
-            pair_weight=weight,
-            pair_margin=margin,
-            feature_names=getattr(self, "feature_names_in_", None),
-        )
 
     def _check_parameters(self, losses: dict[str, Any]) -> Solver:
         """Check the parameters before any work is done, and return the solver."""
-        _check_choice("loss", self.loss, losses)
-        _check_choice("weighting", self.weighting, ("pairs", "queries"))
-        _check_choice("solver", self.solver, ("auto", *SOLVERS))
-        _check_choice("scale", self.scale, (None, "standard", "minmax"))
-        gate.check_positive(self.alpha, "alpha")
+        gate.check_choice("loss", self.loss, losses)
+        gate.check_choice("weighting", self.weighting, ("pairs", "queries"))
+        gate.check_choice("solver", self.solver, ("auto", *SOLVERS))
+        gate.check_choice("scale", self.scale, (None, "standard", "minmax"))
+        self._search()
         tol = gate.check_positive(self.tol, "tol")
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, Integral) or self.max_iter < 1:
-            raise MarginRankError(f"max_iter must be a positive integer; got {self.max_iter!r}.")
-        name = "lbfgs" if self.solver == "auto" else self.solver
-        return SOLVERS[name](tol=tol, max_iter=int(self.max_iter))
-
-
-def _check_choice(name: str, value: Any, choices: Any) -> None:
-    if value not in tuple(choices):
-        allowed = ", ".join(repr(choice) for choice in choices)
-        raise MarginRankError(f"{name} must be one of {allowed}; got {value!r}.")
+        max_iter = gate.check_count(self.max_iter, "max_iter")
+        return SOLVERS["lbfgs" if self.solver == "auto" else self.solver](tol=tol, max_iter=max_iter)

@@ -45,6 +45,10 @@ class Loss(Protocol):
         """Number of scores."""
 
     @property
+    def n_pairs(self) -> int:
+        """Number of pairs that are compared."""
+
+    @property
     def smooth(self) -> bool:
         """Whether Hessian products mean something to a Newton method."""
 

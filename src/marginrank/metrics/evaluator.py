@@ -41,6 +41,8 @@ class Evaluator:
         Labels, queries and query weights; X is not looked at.
     metrics : mapping of str to Metric
         What to measure.
+    y : ndarray of shape (n_rows,), optional
+        Labels in place of those of the data.
     docid : array-like of shape (n_rows,), optional
         Document ids, where a metric breaks ties by them.
     n_jobs : int, optional
@@ -60,21 +62,23 @@ class Evaluator:
         data: RankingData,
         metrics: Mapping[str, Metric],
         *,
+        y: Vector | None = None,
         docid: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        if data.y is None:
+        labels = data.y if y is None else y
+        if labels is None:
             raise MarginRankError("These data hold pairs and no y; metrics compare with y.")
-        _check_gains(data.y, metrics)
+        _check_gains(labels, metrics)
         self.metrics = dict(metrics)
         self.n_queries = data.n_queries
         self.query_weight = data.query_weight
         self._order = data.order
         self._query_ptr = data.query_ptr
-        self._y = self._grouped(data.y)
+        self._y = self._grouped(labels)
         ids = _docid_ranks(docid, metrics, data.n_rows)
         self._docid = None if ids is None else self._grouped(ids)
-        self._specs = [_spec(metric, data.y) for metric in metrics.values()]
+        self._specs = [_spec(metric, labels) for metric in metrics.values()]
         self._n_threads = resolve_threads(n_jobs)
 
     def measure(self, scores: NDArray[np.float64]) -> Measured:

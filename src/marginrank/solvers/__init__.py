@@ -7,6 +7,7 @@ from marginrank.solvers.base import Callback, Objective, Progress, Solver, Solve
 from marginrank.solvers.bundle import Bundle
 from marginrank.solvers.newton import TruncatedNewton
 from marginrank.solvers.quasi_newton import QuasiNewton
+from marginrank.solvers.shifted_cg import ShiftedCG
 
 SOLVERS: dict[str, type[QuasiNewton] | type[Bundle] | type[TruncatedNewton]] = {
     "lbfgs": QuasiNewton,
@@ -21,6 +22,7 @@ __all__ = [
     "Objective",
     "Progress",
     "QuasiNewton",
+    "ShiftedCG",
     "Solver",
     "SolverResult",
     "TruncatedNewton",

@@ -69,7 +69,12 @@ class Objective(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """One line of a solver's log; also what callbacks receive."""
+    """One line of a solver's log; also what callbacks receive.
+
+    ``validation`` is the best validation figure so far, where there is a validation set. ``alpha`` says which
+    problem it is in a search over several. ``w`` are the best coefficients so far; callbacks get them, the
+    log does not keep them.
+    """
 
     iteration: int
     value: float
@@ -77,6 +82,9 @@ class Progress:
     gap: float
     passes: float
     seconds: float
+    validation: float | None = None
+    alpha: float | None = None
+    w: Vector | None = field(default=None, repr=False, compare=False)
 
 
 Callback = Callable[[Progress], bool | None]

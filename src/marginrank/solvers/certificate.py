@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -98,9 +99,10 @@ class Certificate:
             gap=self.gap,
             passes=self.objective.passes,
             seconds=perf_counter() - self._started,
+            alpha=self.objective.alpha,
         )
         self.history.append(progress)
-        stop = self._callback is not None and bool(self._callback(progress))
+        stop = self._callback is not None and bool(self._callback(replace(progress, w=self.best.w)))
         if self.gap <= self.tol:
             return "converged"
         return "stopped" if stop else None

@@ -1,0 +1,127 @@
+"""Validation sets given to ``fit``: read, measured after each iteration, and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError
+from marginrank.metrics import Evaluator, Metric
+from marginrank.metrics.names import parse_metrics
+
+Array = NDArray[np.float64]
+#: From X, y and qid (y and qid may be None for RankingData) to validated data and its targets.
+ReadRows = Callable[[Any, Any, Any], tuple[RankingData, Array]]
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """Labelled rows and what is measured on them, with an evaluator for each target."""
+
+    name: str
+    data: RankingData
+    metrics: Mapping[str, Metric]
+    evaluators: tuple[Evaluator, ...]
+
+    def means(self, scores: Array) -> Array:
+        """Return the mean of each metric over queries and targets, of shape (k, n_metrics).
+
+        Scores have shape (k, n_targets, n_rows).
+        """
+        return np.asarray(self.per_query(scores)[0].mean(axis=1))
+
+    def per_query(self, scores: Array) -> tuple[Array, Array]:
+        """Return the means of shape (k, n_targets, n_metrics), and the values of the first metric by query.
+
+        The latter have shape (k, n_queries) and are means over the targets.
+        """
+        means, values = [], []
+        for target, evaluator in enumerate(self.evaluators):
+            measured = evaluator.measure(np.ascontiguousarray(scores[:, target]))
+            values.append(measured.values[:, 0])
+            means.append(_means(measured.values, evaluator.query_weight))
+        return np.stack(means, axis=1), np.mean(values, axis=0)
+
+
+def read_evaluation_sets(
+    eval_set: Any, eval_qid: Any, metrics: Any, read: ReadRows, n_jobs: int | None
+) -> list[EvaluationSet]:
+    """Return the validation sets that a user passed to ``fit``.
+
+    Parameters
+    ----------
+    eval_set : None, RankingData, (X, y), or a list of these
+        The rows.
+    eval_qid : None, array-like, or a list of these
+        Query ids, one array for each set.
+    metrics : str, Metric, or a sequence of these
+        What to measure; the first one is what models are selected by.
+    read : callable
+        Validates one set.
+    n_jobs : int or None
+        Threads for the metrics.
+    """
+    parsed = parse_metrics(metrics, "standard")
+    if eval_set is None:
+        if eval_qid is not None:
+            raise MarginRankError("eval_qid describes eval_set; give eval_set too.")
+        return []
+    alone = isinstance(eval_set, RankingData | tuple)
+    sets = [eval_set] if alone else eval_set
+    if not isinstance(sets, list) or not sets or not all(map(_is_set, sets)):
+        raise MarginRankError("eval_set must be (X, y), a RankingData, or a list of these.")
+    ids = [eval_qid] if alone else [None] * len(sets) if eval_qid is None else list(eval_qid)
+    if len(ids) != len(sets):
+        raise MarginRankError(
+            f"eval_qid must have one array of ids for each set of eval_set; got {len(ids)} for {len(sets)}."
+        )
+    found = []
+    for number, (rows, qid) in enumerate(zip(sets, ids, strict=True)):
+        X, y = (rows, None) if isinstance(rows, RankingData) else rows
+        data, targets = read(X, y, qid)
+        evaluators = tuple(Evaluator(data, parsed, y=target, n_jobs=n_jobs) for target in targets)
+        found.append(EvaluationSet(f"validation_{number}", data, parsed, evaluators))
+    return found
+
+
+class Record:
+    """The figures of every set and metric, iteration by iteration: ``evals_result_``."""
+
+    def __init__(self, sets: list[EvaluationSet]) -> None:
+        self._sets = sets
+        self.result: dict[str, dict[str, list[float]]] = {
+            one.name: {name: [] for name in one.metrics} for one in sets
+        }
+
+    def add(self, figures: list[Array]) -> float:
+        """Note the means of the metrics of each set, and return that which models are selected by."""
+        for one, means in zip(self._sets, figures, strict=True):
+            for name, value in zip(one.metrics, means, strict=True):
+                self.result[one.name][name].append(float(value))
+        return float(figures[-1][0])
+
+
+def better(metric: Metric, value: float, than: float | None) -> bool:
+    """Whether a figure is better than another, or the first one that is a number."""
+    if than is None:
+        return not np.isnan(value)
+    return value > than if metric.higher_is_better else value < than
+
+
+def _is_set(rows: Any) -> bool:
+    return isinstance(rows, RankingData) or (isinstance(rows, tuple) and len(rows) == 2)
+
+
+def _means(values: Array, weight: Array | None) -> Array:
+    """Return means over the queries that count, of shape (k, n_metrics)."""
+    counts = ~np.isnan(values)
+    w = np.broadcast_to(np.ones(values.shape[-1]) if weight is None else weight, values.shape) * counts
+    total = w.sum(axis=-1)
+    sums = np.where(counts, values, 0.0) * w
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums.sum(axis=-1) / total)

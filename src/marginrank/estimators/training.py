@@ -1,0 +1,73 @@
+"""One training problem, ready to be solved at any alpha."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from marginrank.designs import Design
+from marginrank.exceptions import MarginRankError
+from marginrank.losses import Loss
+from marginrank.objective import Objective
+from marginrank.solvers import Callback, Progress, Solver, SolverResult
+from marginrank.validation import Vector
+
+
+@dataclass
+class Training:
+    """Design, loss and solver; passes over X are counted over all solutions.
+
+    ``scale`` is what the design divides the columns by; coefficients outside are in raw units.
+    """
+
+    design: Design
+    scale: Vector | None
+    loss: Loss
+    solver: Solver
+    passes: float = 0.0
+
+    def solve(self, alpha: float, start: Vector | None, callbacks: Sequence[Callback]) -> SolverResult:
+        """Minimise at one alpha, from coefficients in raw units."""
+        objective = Objective(self.design, self.loss, alpha)
+        first = start if start is None or self.scale is None else start * self.scale
+        result = self.solver.minimize(objective, first, all_of(callbacks, self.raw))
+        self.passes += objective.passes
+        return result
+
+    def raw(self, w: Vector) -> Vector:
+        """Return coefficients in raw units."""
+        return w if self.scale is None else w / self.scale
+
+    def balance(self) -> float:
+        """Return the alpha at which a step along the gradient brings the margins to about 1.
+
+        Above it the model is hardly more than the gradient of the risk at zero; it follows the units of X.
+        """
+        gradient = self.design.adjoint(self.loss.at(np.zeros(self.loss.n_rows)).gradient)
+        self.passes += 0.5
+        return float(gradient @ gradient)
+
+
+def check_callbacks(callbacks: Any) -> list[Callback]:
+    """Return what a user passed as ``callbacks`` as a list."""
+    found = [] if callbacks is None else [callbacks] if callable(callbacks) else callbacks
+    if not isinstance(found, list | tuple) or not all(callable(callback) for callback in found):
+        raise MarginRankError(f"callbacks must be a callable or a list of them; got {callbacks!r}.")
+    return list(found)
+
+
+def all_of(callbacks: Sequence[Callback], raw: Callable[[Vector], Vector]) -> Callback | None:
+    """Return one callback that calls all and stops if any of them wants to; they get raw coefficients."""
+    if not callbacks:
+        return None
+
+    def call_all(progress: Progress) -> bool:
+        w = None if progress.w is None else raw(progress.w)
+        shown = replace(progress, w=w)
+        wants_to_stop = [bool(callback(shown)) for callback in callbacks]
+        return any(wants_to_stop)
+
+    return call_all

@@ -1,0 +1,255 @@
+"""Choosing alpha: grids, folds, validation curves and the rule that picks from them.
+
+``alpha="auto"`` means the same in every estimator and is built here; estimators bring only the engine that
+makes it cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError
+from marginrank.metrics import Evaluator, Metric, parse_metric
+from marginrank.validation import Vector
+
+Rule = Literal["best", "one_se"]
+Rows = NDArray[np.int64]
+
+# Rows and pairs come in any order, often sorted by label: folds take them by a fixed permutation.
+_FOLD_SEED = 20120
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The chosen alpha, and what it was chosen from.
+
+    ``curve`` is the mean of the metric at each alpha; ``std`` the standard error of that mean over the folds,
+    or over the queries of a validation set (NaN where there is only one).
+    """
+
+    index: int
+    alphas: Vector
+    curve: Vector
+    std: Vector
+
+    @property
+    def alpha(self) -> float:
+        """The chosen one."""
+        return float(self.alphas[self.index])
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a user asked for with ``alpha="auto"``; checked when it is made.
+
+    Parameters
+    ----------
+    alphas : array-like or None
+        The grid; None leaves it to the estimator.
+    metric : str or Metric
+        What to select by.
+    cv : int, splitter, or iterable of (train, test) row numbers
+        Folds, where there is no validation set.
+    rule : {"best", "one_se"}
+        The best mean, or the largest alpha within one standard error of it.
+    """
+
+    alphas: Any = None
+    metric: str | Metric = "pairwise_error"
+    cv: Any = 5
+    rule: Rule = "best"
+    parsed: Metric = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.rule not in ("best", "one_se"):
+            raise MarginRankError(f"rule must be 'best' or 'one_se'; got {self.rule!r}.")
+        object.__setattr__(self, "alphas", None if self.alphas is None else check_alphas(self.alphas))
+        object.__setattr__(self, "parsed", parse_metric(self.metric))
+        if isinstance(self.cv, Integral) and (isinstance(self.cv, bool) or self.cv < 2):
+            raise MarginRankError(f"cv must be at least 2 folds; got {self.cv!r}.")
+
+    def select(self, alphas: Vector, values: NDArray[np.float64], weight: Vector | None = None) -> Selection:
+        """Choose from a table of the metric.
+
+        Parameters
+        ----------
+        alphas : ndarray of shape (n_alphas,)
+            The grid.
+        values : ndarray of shape (n_parts, n_alphas)
+            The metric on each fold, or on each query of a validation set; NaN where it does not count.
+        weight : ndarray of shape (n_parts,), optional
+            Weights of the parts.
+
+        Examples
+        --------
+        >>> values = np.array([[0.30, 0.20, 0.21], [0.34, 0.22, 0.22], [0.32, 0.24, 0.23]])
+        >>> Search(rule="best").select(np.array([1.0, 0.1, 0.01]), values).alpha
+        0.1
+        """
+        curve, std, counted = _mean_and_error(values, weight)
+        if not np.isfinite(curve).all():
+            raise MarginRankError(
+                f"{self.parsed} has no value on the validation rows: no query there counts for it. Use other "
+                "folds, a larger validation set, or another metric."
+            )
+        if self.rule == "one_se" and counted < 2:
+            raise MarginRankError(
+                "rule='one_se' needs at least two folds, or a validation set of at least two queries; "
+                "use rule='best'."
+            )
+        signed = -curve if self.parsed.higher_is_better else curve
+        best = _largest_alpha(alphas, signed <= signed.min())
+        if self.rule == "best":
+            return Selection(best, alphas, curve, std)
+        return Selection(_largest_alpha(alphas, signed <= signed[best] + std[best]), alphas, curve, std)
+
+    def evaluator(self, data: RankingData, y: Vector | None = None, n_jobs: int | None = None) -> Evaluator:
+        """Return what measures scores of these rows by the metric, against their labels or others."""
+        return Evaluator(data, {str(self.parsed): self.parsed}, y=y, n_jobs=n_jobs)
+
+    def query_folds(self, data: RankingData) -> list[tuple[Rows, Rows]]:
+        """Split the rows: whole queries together where there are queries, else row by row.
+
+        Examples
+        --------
+        >>> data = RankingData([[0]] * 6, y=[0, 1] * 3, qid=["a", "a", "b", "b", "c", "c"])
+        >>> [test.tolist() for _, test in Search(cv=3).query_folds(data)]
+        [[2, 3], [4, 5], [0, 1]]
+        """
+        if not isinstance(self.cv, Integral):
+            return _given_folds(self.cv, data)
+        if data.query_ids is None:
+            return _dealt(data.n_rows, int(self.cv), "rows")
+        # Heaviest first, each to the lightest fold: folds of nearly equal size, whatever the order.
+        sizes = np.diff(data.query_ptr)
+        counted = np.flatnonzero(sizes)
+        _check_enough(len(counted), int(self.cv), "queries")
+        rng = np.random.default_rng(_FOLD_SEED)
+        shuffled = rng.permutation(counted)
+        fold_of, load = np.zeros(data.n_queries, dtype=np.int64), np.zeros(int(self.cv))
+        for query in shuffled[np.argsort(-sizes[shuffled], kind="stable")]:
+            lightest = int(np.argmin(load))
+            fold_of[query] = lightest
+            load[lightest] += sizes[query]
+        by_row = data.in_original_order(np.repeat(fold_of, sizes))
+        return [(np.flatnonzero(by_row != k), np.flatnonzero(by_row == k)) for k in range(int(self.cv))]
+
+    def pair_folds(self, n_pairs: int) -> list[tuple[Rows, Rows]]:
+        """Split the numbers of explicit pairs."""
+        if not isinstance(self.cv, Integral):
+            raise MarginRankError(
+                f"cv must be a number of folds where pairs are learnt from; got {self.cv!r}. "
+                "Or pass labelled rows as eval_set."
+            )
+        if self.parsed.name != "pairwise_error":
+            raise MarginRankError(
+                f"Held-out pairs tell the pairwise error only; got metric={str(self.parsed)!r}. "
+                "Pass labelled rows as eval_set to select by it."
+            )
+        return _dealt(n_pairs, int(self.cv), "pairs")
+
+
+def check_alphas(alphas: Any) -> Vector:
+    """Return a grid of alphas: finite, positive and distinct, in descending order.
+
+    Examples
+    --------
+    >>> check_alphas([0.1, 1.0])
+    array([1. , 0.1])
+    """
+    try:
+        grid = np.asarray(alphas, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise MarginRankError(f"alphas must be a list of positive numbers; got {alphas!r}.") from None
+    if grid.ndim != 1 or len(grid) == 0:
+        raise MarginRankError(f"alphas must be a list of positive numbers; got {alphas!r}.")
+    if not (np.isfinite(grid).all() and (grid > 0.0).all()):
+        raise MarginRankError(f"alphas must be positive and finite; got {grid[~(grid > 0)][:1]} among them.")
+    return np.unique(grid)[::-1]
+
+
+def default_alphas(scale: float, n_alphas: int = 17, decades: float = 8.0) -> Vector:
+    """Return a logarithmic grid that ends one decade above ``scale``, descending.
+
+    ``scale`` is the alpha at which regularisation and risk balance; with it the grid follows the units of the
+    features.
+
+    Examples
+    --------
+    >>> default_alphas(1e-2, n_alphas=5, decades=4).tolist()
+    [0.1, 0.01, 0.001, 0.0001, 1e-05]
+    """
+    if not (np.isfinite(scale) and scale > 0.0):
+        scale = 1e-2
+    exponents = np.log10(scale) + 1.0 - np.linspace(0.0, decades, n_alphas)
+    return np.array([float(f"{10.0**e:.3g}") for e in exponents])
+
+
+def _mean_and_error(values: NDArray[np.float64], weight: Vector | None) -> tuple[Vector, Vector, int]:
+    counts = ~np.isnan(values).any(axis=1)
+    part = values[counts]
+    n = len(part)
+    w = np.ones(n) if weight is None else weight[counts]
+    total = float(w.sum())
+    if n == 0 or total <= 0.0:
+        nothing = np.full(values.shape[1], np.nan)
+        return nothing, nothing, 0
+    mean: Vector = w @ part / total
+    if n == 1:
+        return mean, np.full(values.shape[1], np.nan), 1
+    # The variance of a weighted mean, with the small-sample correction that equal weights need.
+    error: Vector = np.sqrt((w / total) ** 2 @ np.square(part - mean) * n / (n - 1))
+    return mean, error, n
+
+
+def _largest_alpha(alphas: Vector, candidates: NDArray[np.bool_]) -> int:
+    return int(np.argmax(np.where(candidates, alphas, -np.inf)))
+
+
+def _check_enough(found: int, folds: int, what: str) -> None:
+    if found < folds:
+        raise MarginRankError(
+            f"alpha='auto' wants {folds} folds, but there are {found} {what}; give a smaller cv, "
+            "or an eval_set."
+        )
+
+
+def _dealt(n: int, folds: int, what: str) -> list[tuple[Rows, Rows]]:
+    _check_enough(n, folds, what)
+    shuffled = np.random.default_rng(_FOLD_SEED).permutation(n)
+    parts = [np.sort(shuffled[k::folds]) for k in range(folds)]
+    return [(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), parts[k]) for k in range(folds)]
+
+
+def _given_folds(cv: Any, data: RankingData) -> list[tuple[Rows, Rows]]:
+    """Return the folds of a splitter or of a list of splits."""
+    if hasattr(cv, "split"):
+        splits: Iterable[Any] = cv.split(np.zeros((data.n_rows, 1)), data.y, data.qid)
+    elif isinstance(cv, Sequence) or hasattr(cv, "__iter__"):
+        splits = cv
+    else:
+        raise MarginRankError(
+            f"cv must be a number of folds, a splitter, or a list of (train, test) row numbers; got {cv!r}."
+        )
+    folds = [(_row_numbers(train, data.n_rows), _row_numbers(test, data.n_rows)) for train, test in splits]
+    if not folds:
+        raise MarginRankError("cv gave no folds.")
+    return folds
+
+
+def _row_numbers(rows: Any, n_rows: int) -> Rows:
+    found: NDArray[Any] = np.asarray(rows)
+    if found.dtype == bool and found.shape == (n_rows,):
+        found = np.flatnonzero(found)
+    if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
+        raise MarginRankError("Each split of cv must be two lists of row numbers that are not empty.")
+    if found.min() < 0 or found.max() >= n_rows:
+        raise MarginRankError(f"Row numbers of cv must be from 0 to {n_rows - 1}; got {found.max()}.")
+    return np.unique(found).astype(np.int64)

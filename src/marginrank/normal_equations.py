@@ -1,0 +1,88 @@
+"""The normal equations of a least-squares risk: design and loss as a system for conjugate gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank.designs.base import Design
+from marginrank.losses.base import Loss
+
+Array = NDArray[np.float64]
+
+
+class NormalEquations:
+    """``(X' H X + alpha I) w = X' H y`` for a risk ``(p - y)' H (p - y) / 2`` of the scores ``p = X w``.
+
+    ``H`` stays in factored form, so X keeps its sparsity: a product is one pass over X, or one fused read of
+    it where the loss is a sum over small queries.
+
+    Parameters
+    ----------
+    design : Design
+        Multiplies with X and its transpose.
+    loss : Loss
+        A quadratic risk.
+    targets : ndarray of shape (n_targets, n_rows), optional
+        Labels in the order of the loss, where there are several for each row; by default those of the loss.
+    followed : sequence of Design
+        Further rows, whose scores go along with every vector: those of validation sets.
+
+    Attributes
+    ----------
+    passes : float
+        Passes over X so far.
+    """
+
+    def __init__(
+        self, design: Design, loss: Loss, targets: Array | None = None, followed: Sequence[Design] = ()
+    ) -> None:
+        self._design = design
+        self._followed = followed
+        self._loss = loss
+        self._targets = targets
+        self._origin = loss.at(np.zeros(loss.n_rows))
+        native = loss.native
+        self._fused = native if native is not None and design.fuses(native) else None
+        self._unused_scores = np.zeros(0 if self._fused is None else loss.n_rows)
+        if targets is None:
+            pull = -self._origin.gradient[None]
+            self.constant = np.array([self._origin.value])
+        else:
+            pull = np.stack([self._origin.hvp(y) for y in targets])
+            self.constant = 0.5 * np.einsum("ij,ij->i", pull, targets)
+        self.right_side = design.adjoint_block(pull)
+        self.passes = 0.5
+        self.n_carried = sum(rows.shape[0] for rows in followed)
+
+    def product(self, vectors: Array) -> Array:
+        """Return ``X' H X v`` for each row, in one pass over X for all of them."""
+        self.passes += 1.0
+        if self._fused is not None and len(vectors) == 1:
+            return self._design.fused_hvp(vectors[0], self._unused_scores, self._fused)[None]
+        scores = self._design.scores_block(vectors)
+        return self._design.adjoint_block(np.stack([self._origin.hvp(row) for row in scores]))
+
+    def carried(self, vectors: Array) -> Array:
+        """Return the scores of the rows that are followed, for each vector."""
+        return np.concatenate([rows.scores_block(vectors) for rows in self._followed], axis=1)
+
+    def risk(self, w: Array) -> float:
+        """Return the risk of coefficients of shape (n_targets, n_features), summed over the targets."""
+        self.passes += 0.5
+        scores = self._design.scores_block(w)
+        if self._targets is None:
+            return self._loss.at(scores[0]).value
+        errors = scores - self._targets
+        return sum(0.5 * float(error @ self._origin.hvp(error)) for error in errors)
+
+    def balance(self) -> float:
+        """Return the mean curvature along the right side, in which strengths of regularisation are measured.
+
+        Far above it the model is hardly more than the right side; it follows the units of X.
+        """
+        squared = float(np.einsum("ij,ij->", self.right_side, self.right_side))
+        product = self.product(self.right_side)
+        return float(np.einsum("ij,ij->", self.right_side, product)) / squared if squared > 0.0 else 1.0

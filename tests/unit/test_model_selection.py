@@ -1,0 +1,144 @@
+"""Grids, folds and the rule that picks an alpha."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GroupKFold
+
+from marginrank import RankingData
+from marginrank.exceptions import MarginRankError
+from marginrank.model_selection import Search, check_alphas, default_alphas
+
+ALPHAS = np.array([1.0, 0.1, 0.01, 0.001])
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(1)
+    qid = np.repeat(np.arange(11), rng.integers(1, 9, size=11))
+    order = rng.permutation(len(qid))
+    return RankingData(np.zeros((len(qid), 2)), rng.integers(3, size=len(qid)), qid=qid[order])
+
+
+def test_query_folds_cover_every_row_once_and_split_no_query(data):
+    folds = Search(cv=4).query_folds(data)
+    assert np.array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(data.n_rows))
+    for train, test in folds:
+        assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(data.n_rows))
+        assert not set(data.qid[train]) & set(data.qid[test])
+
+
+def test_query_folds_are_of_nearly_equal_size(data):
+    sizes = [len(test) for _, test in Search(cv=3).query_folds(data)]
+    assert max(sizes) - min(sizes) <= np.diff(data.query_ptr).max()
+
+
+def test_rows_without_queries_are_dealt_out_whatever_their_order():
+    data = RankingData(np.zeros((40, 1)), np.arange(40))
+    for _, test in Search(cv=4).query_folds(data):
+        assert len(test) == 10
+        assert np.ptp(data.y[test]) > 20  # sorted labels do not make sorted folds
+
+
+def test_folds_are_the_same_every_time(data):
+    first, second = Search(cv=3).query_folds(data), Search(cv=3).query_folds(data)
+    for (a, b), (c, d) in zip(first, second, strict=True):
+        assert np.array_equal(a, c)
+        assert np.array_equal(b, d)
+
+
+def test_splitters_and_lists_of_splits_are_taken_as_they_are(data):
+    splits = list(GroupKFold(3).split(data.X, data.y, data.qid))
+    by_splitter = Search(cv=GroupKFold(3)).query_folds(data)
+    for found in (by_splitter, Search(cv=splits).query_folds(data)):
+        for (train, test), (expected_train, expected_test) in zip(found, splits, strict=True):
+            assert np.array_equal(train, expected_train)
+            assert np.array_equal(test, expected_test)
+
+
+def test_best_is_the_best_mean_and_the_largest_alpha_among_equals():
+    values = np.array([[0.3, 0.2, 0.2, 0.4], [0.5, 0.4, 0.4, 0.2]])
+    selection = Search().select(ALPHAS, values)
+    assert selection.alpha == 0.1
+    np.testing.assert_allclose(selection.curve, [0.4, 0.3, 0.3, 0.3])
+    np.testing.assert_allclose(selection.std, values.std(axis=0, ddof=1) / np.sqrt(2))
+
+
+def test_metrics_of_which_more_is_better_are_maximised():
+    values = np.array([[0.3, 0.6, 0.2, 0.4]])
+    assert Search(metric="ndcg@10").select(ALPHAS, values).alpha == 0.1
+
+
+def test_one_standard_error_takes_the_largest_alpha_that_is_as_good_as_the_best():
+    values = np.array([[0.32, 0.27, 0.2, 0.4], [0.46, 0.41, 0.4, 0.4]])
+    best, modest = Search().select(ALPHAS, values), Search(rule="one_se").select(ALPHAS, values)
+    assert (best.alpha, modest.alpha) == (0.01, 1.0)
+
+
+def test_parts_that_do_not_count_are_left_out_and_weights_count():
+    values = np.array([[0.2, 0.3], [np.nan, np.nan], [0.4, 0.1]])
+    selection = Search().select(ALPHAS[:2], values, np.array([3.0, 5.0, 1.0]))
+    np.testing.assert_allclose(selection.curve, [0.25, 0.25])
+
+
+def test_one_part_has_no_standard_error_and_the_rule_that_needs_it_says_so():
+    values = np.array([[0.2, 0.3]])
+    assert np.isnan(Search().select(ALPHAS[:2], values).std).all()
+    with pytest.raises(MarginRankError, match="at least two folds"):
+        Search(rule="one_se").select(ALPHAS[:2], values)
+
+
+def test_a_metric_without_any_value_is_refused():
+    with pytest.raises(MarginRankError, match="no value on the validation rows"):
+        Search().select(ALPHAS[:1], np.array([[np.nan]]))
+
+
+def test_default_grid_follows_the_scale_and_comes_in_descending_order():
+    grid = default_alphas(1e-3)
+    assert (np.diff(grid) < 0).all()
+    assert grid[0] == pytest.approx(1e-2)
+    np.testing.assert_allclose(default_alphas(1e3) / grid, 1e6, rtol=1e-2)
+    assert np.isfinite(default_alphas(0.0)).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"rule": "median"}, "rule must be"),
+        ({"cv": 1}, "at least 2 folds"),
+        ({"cv": True}, "at least 2 folds"),
+        ({"alphas": []}, "list of positive numbers"),
+        ({"alphas": [0.1, -1.0]}, "positive and finite"),
+        ({"alphas": [np.nan]}, "positive and finite"),
+        ({"alphas": "small"}, "list of positive numbers"),
+        ({"metric": "accuracy"}, "Unknown metric|metric"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_at_once(wrong, message):
+    with pytest.raises(MarginRankError, match=message):
+        Search(**wrong)
+
+
+def test_alphas_are_sorted_and_distinct():
+    assert check_alphas([0.1, 1.0, 0.1]).tolist() == [1.0, 0.1]
+
+
+def test_too_few_queries_rows_or_pairs_for_the_folds_are_refused(data):
+    with pytest.raises(MarginRankError, match="there are 11 queries"):
+        Search(cv=12).query_folds(data)
+    with pytest.raises(MarginRankError, match="there are 3 rows"):
+        Search(cv=5).query_folds(RankingData(np.zeros((3, 1)), [0, 1, 2]))
+    with pytest.raises(MarginRankError, match="there are 2 pairs"):
+        Search(cv=5).pair_folds(2)
+
+
+def test_pairs_can_be_selected_by_their_error_only():
+    with pytest.raises(MarginRankError, match="Held-out pairs tell the pairwise error only"):
+        Search(metric="map").pair_folds(10)
+    with pytest.raises(MarginRankError, match="number of folds where pairs"):
+        Search(cv=[([0], [1])]).pair_folds(10)
+
+
+@pytest.mark.parametrize("cv", [[([0, 1], [99])], [([0.5], [1])], [([], [1])], 3.5, []])
+def test_splits_that_are_no_row_numbers_are_refused(data, cv):
+    with pytest.raises(MarginRankError):
+        Search(cv=cv).query_folds(data)
