@@ -9,6 +9,7 @@ from scipy import sparse
 from marginrank.designs import centred
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.gram import centred_gram
+from marginrank.solvers import leave_query_out as loo
 from marginrank.solvers.leave_query_out import leave_query_out, leave_query_out_scores
 from marginrank.solvers.spectral import SpectralPath
 
@@ -140,7 +141,9 @@ def test_coefficients_solve_the_equation_of_the_paper(case):
 
 
 @pytest.mark.parametrize("stored", STORED)
-def test_leave_query_out_equals_refitting(case, stored):
+@pytest.mark.parametrize("over_rows", [True, False])
+def test_leave_query_out_equals_refitting(case, stored, over_rows, monkeypatch):
+    monkeypatch.setattr(loo, "_rows_pay", lambda *sizes: over_rows)
     found, expected = leave_query_out_scores(case.path(STORED[stored](case.X)), ALPHAS), case.refit(ALPHAS)
     for scores, refitted in zip(found, expected, strict=True):
         assert error(scores, refitted) < 1e-8
