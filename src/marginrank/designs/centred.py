@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 # A block of rows in float64 is about 4 MB: large enough for BLAS, small enough for a core's cache.
 _BLOCK_ENTRIES = 2**19
-_LEAST_ROWS, _MOST_ROWS = 256, 8192
+_LEAST_ROWS, _MOST_ROWS = 512, 8192
 
 
 class Block(NamedTuple):
@@ -135,9 +135,15 @@ class CentredRows:
         return np.asarray(self.dense(block) @ V)
 
     def centre(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Centre values that have one row per row of X, as X is; the argument is left alone."""
-        means = self._query_means(values, 0, len(self._sizes))
-        return (values - np.repeat(means, self._sizes, axis=0)) * self.root_weight[:, None]
+        """Centre values that have one row per row of X, as X is; the argument is left alone.
+
+        Twice, because the rounding of a large mean leaves a small one, which products with rows that are
+        not centred would see.
+        """
+        for _ in range(2):
+            means = self._query_means(values, 0, len(self._sizes))
+            values = values - np.repeat(means, self._sizes, axis=0)
+        return values * self.root_weight[:, None]
 
     def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``Xc' values`` for one row of values per row of X."""

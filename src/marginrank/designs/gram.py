@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import blas
 
 from marginrank.designs.centred import Block, CentredRows
 
@@ -94,10 +93,11 @@ def _dense_over_features(rows: CentredRows, Y: NDArray[np.float64]) -> tuple[Any
     n, n_targets = rows.shape[1], Y.shape[1]
 
     def strip(blocks: Sequence[Block]) -> tuple[Any, Any]:
-        matrix, moment = np.zeros((n, n), order="F"), np.zeros((n, n_targets))
+        matrix, product, moment = np.zeros((n, n)), np.empty((n, n)), np.zeros((n, n_targets))
         for block in blocks:
             values = rows.dense(block)
-            blas.dsyrk(1.0, values.T, beta=1.0, c=matrix, overwrite_c=1)
+            # numpy sees the symmetry, as BLAS's dsyrk in scipy does, and unlike that lets other threads run.
+            matrix += np.matmul(values.T, values, out=product)
             moment += values.T @ Y[block.begin : block.end]
         return matrix, moment
 
@@ -118,7 +118,7 @@ def _sparse_over_features(rows: CentredRows, Y: NDArray[np.float64]) -> tuple[An
         moment = values.T @ (rows.root_weight[begin:end, None] * Y[begin:end])
         means = [_mean_rows(rows, block) for block in blocks if not block.is_piece]
         values.data *= np.repeat(rows.root_weight[begin:end], np.diff(values.indptr))
-        matrix = np.asfortranarray((values.T @ values).toarray())
+        matrix = (values.T @ values).toarray()
         if means:
             stacked = sparse.vstack(means, format="csr")
             matrix -= (stacked.T @ stacked).toarray()
@@ -143,10 +143,10 @@ def _dense_over_rows(rows: CentredRows) -> Any:
     width = rows.column_width
 
     def strip(starts: Sequence[int]) -> Any:
-        matrix = np.zeros((m, m), order="F")
+        matrix, product = np.zeros((m, m)), np.empty((m, m))
         for begin in starts:
-            values = np.asfortranarray(rows.columns(begin, min(begin + width, n)))
-            blas.dsyrk(1.0, values, beta=1.0, c=matrix, overwrite_c=1)
+            values = rows.columns(begin, min(begin + width, n))
+            matrix += np.matmul(values, values.T, out=product)
         return matrix
 
     return _tree_sum(list(rows.map(strip, _strips(range(0, n, width), m))))
@@ -176,7 +176,7 @@ def _tree_sum(parts: list[Any]) -> Any:
 
 
 def _symmetric(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Copy the upper triangle, which BLAS fills, into the lower one."""
+    """Copy the upper triangle into the lower one: after centring from both sides they differ by rounding."""
     upper = np.triu(matrix)
     return upper + np.triu(matrix, 1).T
 

@@ -192,3 +192,48 @@ class SpectralPath:
 def rounding(order: int) -> float:
     """Return the part of the largest eigenvalue of a Gram matrix below which others are rounding."""
     return float((order + 64) * np.finfo(np.float64).eps)
+
+
+# Nanoseconds of one core, measured with one thread of BLAS: a term of the dense product and of the sparse
+# one, an entry converted and centred, a cubed order of the eigendecomposition; an entry of one pass of
+# conjugate gradients, which takes about this many passes for a whole grid of alphas at once.
+_DENSE_TERM, _SPARSE_TERM, _ENTRY, _EIGEN = 0.06, 10.0, 4.5, 0.4
+_PASS_ENTRY, _PASSES = 2.0, 30
+# The matrix, its eigenvectors, work space and partial sums; a gigabyte is always allowed.
+_MATRICES, _FREE_BYTES = 8, 2**30
+
+
+def direct_pays(n_rows: int, n_features: int, nonzeros: int, n_alphas: int) -> bool:
+    """Whether one decomposition costs less than conjugate gradients, in time, and in memory no more than X.
+
+    Parameters
+    ----------
+    n_rows, n_features : int
+        Shape of the data.
+    nonzeros : int
+        Stored entries; ``n_rows * n_features`` for dense data.
+    n_alphas : int
+        Alphas that are wanted.
+
+    Notes
+    -----
+    With ``k = min(rows, features)`` the Gram matrix takes ``rows features k`` terms, or about
+    ``nonzeros k / max(rows, features)`` times the entries of a row where the data are sparse, and the
+    decomposition ``k^3``. Dense data of many rows are decomposed up to about a thousand features.
+
+    Examples
+    --------
+    >>> direct_pays(1_175_000, 136, 1_175_000 * 136, 21)
+    True
+    >>> direct_pays(512_000, 47_000, 512_000 * 90, 21)
+    False
+    """
+    order, other = min(n_rows, n_features), max(n_rows, n_features)
+    if 8 * _MATRICES * order**2 > max(_FREE_BYTES, 8 * nonzeros):
+        return False
+    dense = _DENSE_TERM * n_rows * n_features * order + _ENTRY * n_rows * n_features
+    sparse = _SPARSE_TERM * nonzeros**2 / other + _ENTRY * nonzeros
+    direct = min(dense, sparse) if nonzeros < n_rows * n_features else dense
+    direct += _EIGEN * order**3 + _DENSE_TERM * 2 * n_alphas * order * n_features
+    iterative = _PASSES * (_PASS_ENTRY * nonzeros + n_alphas * n_features)
+    return bool(direct < iterative)

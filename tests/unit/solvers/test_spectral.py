@@ -9,9 +9,9 @@ from scipy import sparse
 from marginrank.designs import centred
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.gram import centred_gram
-from marginrank.solvers import leave_query_out as loo
+from marginrank.solvers import leave_query_out as left_out
 from marginrank.solvers.leave_query_out import leave_query_out, leave_query_out_scores
-from marginrank.solvers.spectral import SpectralPath
+from marginrank.solvers.spectral import SpectralPath, direct_pays
 
 ALPHAS = np.array([1e-10, 1e-6, 1e-3, 1.0, 1e3, 1e10])
 QUERIES = np.array([0, 7, 8, 30, 42, 43, 60, 70])  # two of one row
@@ -50,14 +50,14 @@ class Case:
         n = self.X.shape[1]
         return both[:, :n], both[:, n:], mass
 
-    def solve(self, alpha, left_out=None):
+    def solve(self, alphas, left_out=None):
         """Solve by a singular value decomposition of the rows, which squares no condition number."""
         Xc, Yc, mass = self.centred(left_out)
         if not np.any(Xc):
-            return np.zeros((self.Y.shape[1], self.X.shape[1]))
+            return np.zeros((len(alphas), self.Y.shape[1], self.X.shape[1]))
         U, d, Vt = np.linalg.svd(Xc, full_matrices=False)
         d = np.where(d > 1e-13 * d[0], d, 0.0)
-        return ((U.T @ Yc).T * (d / (d**2 + alpha * mass / 2))) @ Vt
+        return np.array([((U.T @ Yc).T * (d / (d**2 + alpha * mass / 2))) @ Vt for alpha in alphas])
 
     def refit(self, alphas):
         """Return the scores of each query, centred, by the fit without it."""
@@ -67,8 +67,7 @@ class Case:
                 continue
             s = None if self.s is None else self.s[a:b]
             block = self.X[a:b] - np.average(self.X[a:b], axis=0, weights=s)
-            for k, alpha in enumerate(alphas):
-                scores[k, :, a:b] = self.solve(alpha, q) @ block.T
+            scores[:, :, a:b] = self.solve(alphas, q) @ block.T
         return scores
 
 
@@ -124,8 +123,8 @@ def error(found, expected):
 @pytest.mark.parametrize("stored", STORED)
 def test_coefficients_equal_the_dense_solve(case, stored):
     found = case.path(STORED[stored](case.X)).coefficients(ALPHAS)
-    for alpha, w in zip(ALPHAS, found, strict=True):
-        assert error(w, case.solve(alpha)) < 1e-8
+    for w, expected in zip(found, case.solve(ALPHAS), strict=True):
+        assert error(w, expected) < 1e-8
 
 
 def test_coefficients_solve_the_equation_of_the_paper(case):
@@ -143,7 +142,7 @@ def test_coefficients_solve_the_equation_of_the_paper(case):
 @pytest.mark.parametrize("stored", STORED)
 @pytest.mark.parametrize("over_rows", [True, False])
 def test_leave_query_out_equals_refitting(case, stored, over_rows, monkeypatch):
-    monkeypatch.setattr(loo, "_rows_pay", lambda *sizes: over_rows)
+    monkeypatch.setattr(left_out, "_rows_pay", lambda *sizes: over_rows)
     found, expected = leave_query_out_scores(case.path(STORED[stored](case.X)), ALPHAS), case.refit(ALPHAS)
     for scores, refitted in zip(found, expected, strict=True):
         assert error(scores, refitted) < 1e-8
@@ -221,9 +220,24 @@ def test_rows_and_scale_are_those_of_the_reordered_divided_matrix():
     case = Case(X.astype(np.float64) / scale, weighted=True)
     for kind in STORED.values():
         path = case.path(kind(stored), rows=order, scale=scale)
-        assert error(path.coefficients([1e-3])[0], case.solve(1e-3)) < 1e-8
+        assert error(path.coefficients([1e-3]), case.solve([1e-3])) < 1e-8
 
 
 def test_a_single_query_left_out_leaves_scores_of_zero():
     case = Case(tall(), np.array([0, 70]))
     assert not np.any(leave_query_out_scores(case.path(), ALPHAS))
+
+
+def test_the_direct_path_pays_for_few_features_or_few_rows_only():
+    assert direct_pays(1_000_000, 136, 136_000_000, 21)
+    assert direct_pays(300, 20_000, 6_000_000, 21)
+    assert direct_pays(1_000_000, 50, 5_000_000, 1)
+    assert not direct_pays(1_000_000, 20_000, 100_000_000, 21)
+    assert not direct_pays(100_000, 100_000, 10_000_000, 21)
+    assert not direct_pays(1_000_000, 4_000, 4_000_000_000, 1)
+
+
+def test_more_alphas_never_speak_against_the_direct_path():
+    for n_features in (10, 100, 300, 600, 1000):
+        few, many = (direct_pays(10**6, n_features, 10**6 * n_features, n) for n in (1, 100))
+        assert many >= few
