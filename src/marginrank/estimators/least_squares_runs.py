@@ -51,12 +51,10 @@ class LeastSquaresRuns:
 
     Parameters
     ----------
-    problem : Problem
-        What to train on.
+    problem, whole : Problem, Part
+        What to train on, and all of it.
     make_design, make_followed : callables
         Designs of training rows, and of further rows divided by a given scale.
-    targets : ndarray of shape (n_targets, n_rows), optional
-        Labels in the order of the rows of the data, where there are several.
     tol, max_iter, patience, n_jobs
         Of the estimator; ``patience`` is None where every alpha shall converge.
     listeners : sequence of callables
@@ -64,20 +62,16 @@ class LeastSquaresRuns:
     """
 
     problem: Problem
+    whole: Part
     make_design: MakeDesign
     make_followed: Callable[[Matrix, Vector | None], Design]
-    targets: Array | None
     tol: float
     max_iter: int
     patience: int | None
     n_jobs: int | None
     listeners: Sequence[Callback]
     passes: float = 0.0
-    whole: Part = field(init=False)
     _history: list[Progress] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.whole = self.problem.whole()
 
     def plain(self, alpha: float, sets: list[EvaluationSet]) -> Outcome:
         """Solve at one alpha, to convergence or until validation gets worse."""
@@ -164,7 +158,7 @@ class LeastSquaresRuns:
 
     def _equations(self, part: Part, followed: list[Matrix]) -> tuple[NormalEquations, Vector | None]:
         design, scale = self.make_design(self.problem.data.X, part.rows, part.weight)
-        targets = self.targets
+        targets = self.problem.targets
         if targets is not None and part.rows is not None:
             targets = np.ascontiguousarray(targets[:, part.rows])
         rows = [self.make_followed(X, scale) for X in followed]

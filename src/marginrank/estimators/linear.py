@@ -264,10 +264,11 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     def _design(self, X: Matrix, rows: Any, weight: Vector | None) -> tuple[Design, Vector | None]:
         """Return the design of some rows and the column scale that it divides by."""
         design: Design = MatrixDesign(X, rows, n_threads=resolve_threads(self.n_jobs))
-        if self.scale is None:
-            return design, None
-        scale = column_scale(X, self.scale, rows, weight)
-        return ScaledDesign(design, scale), scale
+        scale = self._column_scale(X, rows, weight)
+        return (design if scale is None else ScaledDesign(design, scale)), scale
+
+    def _column_scale(self, X: Matrix, rows: Any, weight: Vector | None) -> Vector | None:
+        return None if self.scale is None else column_scale(X, self.scale, rows, weight)
 
     def _evaluation_sets(self, eval_set: Any, eval_qid: Any, eval_metric: Any) -> list[EvaluationSet]:
         """Return the validation sets, with what is measured on them."""

@@ -45,6 +45,10 @@ class Problem(Protocol):
         """All rows."""
 
     @property
+    def targets(self) -> Array | None:
+        """Labels of shape (n_targets, n_rows), where there are several for each row."""
+
+    @property
     def n_queries(self) -> int:
         """Number of queries; 1 where rows are compared across them."""
 
@@ -109,6 +113,11 @@ class PairProblem:
 
     data: RankingData
     make_loss: Callable[[TrainingPairs, int], Loss]
+
+    @property
+    def targets(self) -> None:
+        """Pairs have no labels."""
+        return
 
     @property
     def n_queries(self) -> int:

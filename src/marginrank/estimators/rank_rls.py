@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from marginrank import validation as gate
 from marginrank.data import RankingData
 from marginrank.designs import Design, MatrixDesign, ScaledDesign
+from marginrank.estimators.direct_runs import DirectRuns
 from marginrank.estimators.evaluation_sets import EvaluationSet
 from marginrank.estimators.least_squares_runs import LeastSquaresRuns, Outcome
 from marginrank.estimators.linear import LinearRanker
-from marginrank.estimators.problems import PairProblem, Problem, QueryProblem
+from marginrank.estimators.problems import PairProblem, Part, Problem, QueryProblem
 from marginrank.estimators.progress import ProgressLine
 from marginrank.estimators.training import check_callbacks
 from marginrank.exceptions import MarginRankError
@@ -26,6 +27,8 @@ from marginrank.losses import LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.metrics import Metric
 from marginrank.model_selection import Rule, Search
 from marginrank.scaling import Scale
+from marginrank.solvers import Callback
+from marginrank.solvers.spectral import direct_pays
 from marginrank.threads import one_blas_thread, resolve_threads
 from marginrank.validation import Matrix, Vector
 
@@ -139,7 +142,7 @@ class RankRLS(LinearRanker):
     >>> round(model.score(X, y, qid=qid), 2)
     0.91
     >>> model.coef_.round(1)
-    array([ 3. , -1.9,  1. ,  0. ,  0.1])
+    array([ 2.3, -1.5,  0.7,  0. ,  0. ])
     """
 
     def __init__(
@@ -337,25 +340,60 @@ class RankRLS(LinearRanker):
         return Search(self.alphas, self.metric, _FOLDS if self.cv is None else self.cv, self.rule)
 
     def _train(self, problem: Problem, sets: list[EvaluationSet], callbacks: Any) -> None:
+        listeners = check_callbacks(callbacks)
         with one_blas_thread(), ProgressLine() as line:
-            listeners = check_callbacks(callbacks)
             if self.verbose:
                 listeners.insert(0, line)
-            runs = LeastSquaresRuns(
-                problem,
-                self._design,
-                self._followed,
-                getattr(problem, "targets", None),
-                tol=float(self.tol),
-                max_iter=int(self.max_iter),
-                patience=None if self.regularization == "tikhonov" else _PATIENCE,
-                n_jobs=self.n_jobs,
-                listeners=listeners,
-            )
-            self.n_pairs_ = runs.whole.loss.n_pairs
-            self._keep(self._outcome(runs, sets), problem)
+            whole = problem.whole()
+            self.n_pairs_ = whole.loss.n_pairs
+            if isinstance(problem, QueryProblem) and self._goes_direct(problem):
+                self.solver_ = "direct"
+                outcome = self._without_iterations(problem, sets)
+                for listener in listeners:
+                    listener(outcome.history[-1])
+            else:
+                self.solver_ = "cg"
+                outcome = self._by_iterations(self._runs(problem, whole, listeners), sets)
+        self._keep(outcome, problem)
 
-    def _outcome(self, runs: LeastSquaresRuns, sets: list[EvaluationSet]) -> Outcome:
+    def _goes_direct(self, problem: QueryProblem) -> bool:
+        if self.solver != "auto" or self.regularization != "tikhonov":
+            return self.solver == "direct"
+        data = problem.data
+        n_alphas = 1 if not self._is_auto() else 17 if self.alphas is None else len(self.alphas)
+        nonzeros = data.X.nnz if gate.is_sparse(data.X) else data.X.size
+        return direct_pays(data.n_rows, data.n_features, nonzeros, n_alphas)
+
+    def _without_iterations(self, problem: QueryProblem, sets: list[EvaluationSet]) -> Outcome:
+        runs = DirectRuns(
+            problem,
+            partial(self._column_scale, problem.data.X),
+            self._followed,
+            n_threads=resolve_threads(self.n_jobs),
+            n_jobs=self.n_jobs,
+        )
+        if not self._is_auto():
+            return runs.plain(float(self.alpha), sets)
+        if sets:
+            return runs.on_set(self._search(), sets[-1])
+        if self.cv is None and problem.n_queries > 1:
+            return runs.leave_query_out(self._search())
+        return runs.by_folds(self._search())
+
+    def _runs(self, problem: Problem, whole: Part, listeners: list[Callback]) -> LeastSquaresRuns:
+        return LeastSquaresRuns(
+            problem,
+            whole,
+            self._design,
+            self._followed,
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            patience=None if self.regularization == "tikhonov" else _PATIENCE,
+            n_jobs=self.n_jobs,
+            listeners=listeners,
+        )
+
+    def _by_iterations(self, runs: LeastSquaresRuns, sets: list[EvaluationSet]) -> Outcome:
         search = self._search()
         if self.regularization == "early_stopping":
             no_alpha = np.zeros(1)
@@ -374,14 +412,13 @@ class RankRLS(LinearRanker):
     def _keep(self, outcome: Outcome, problem: Problem) -> None:
         self._forget_search()
         w = outcome.w if outcome.scale is None else outcome.w / outcome.scale
-        self.coef_ = w if getattr(problem, "targets", None) is not None else w[0]
+        self.coef_ = w if problem.targets is not None else w[0]
         self.column_scale_ = outcome.scale
         self.alpha_ = outcome.alpha
         self.objective_, self.lower_bound_ = outcome.value, outcome.bound
         self.gap_ = (outcome.value - outcome.bound) / outcome.value if outcome.value > 0.0 else 0.0
         self.n_iter_, self.n_passes_ = outcome.n_iter, outcome.passes
         self.history_ = outcome.history
-        self.solver_ = "cg"
         self.n_queries_ = problem.n_queries
         if outcome.selection is not None:
             self.alphas_ = outcome.selection.alphas

@@ -1,0 +1,174 @@
+"""RankRLS without iterations: one Gram matrix and its eigendecomposition serve every alpha."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank.data import RankingData, TrainingView
+from marginrank.designs import Design
+from marginrank.designs.centred import CentredRows
+from marginrank.designs.gram import centred_gram
+from marginrank.estimators.evaluation_sets import EvaluationSet, Record
+from marginrank.estimators.least_squares_runs import Outcome
+from marginrank.estimators.problems import QueryProblem
+from marginrank.model_selection import Rows, Search, Selection, default_alphas
+from marginrank.solvers import Progress
+from marginrank.solvers.leave_query_out import leave_query_out_scores
+from marginrank.solvers.spectral import SpectralPath
+from marginrank.validation import Matrix, Vector
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class DirectRuns:
+    """Exact models of one problem at any alpha.
+
+    Parameters
+    ----------
+    problem : QueryProblem
+        What to train on.
+    column_scale : callable
+        From row numbers and weights to the divisor of each column, or None.
+    make_followed : callable
+        From further rows and a scale to a design.
+    n_threads, n_jobs
+        Threads.
+    """
+
+    problem: QueryProblem
+    column_scale: Callable[[Any, Any], Vector | None]
+    make_followed: Callable[[Matrix, Vector | None], Design]
+    n_threads: int
+    n_jobs: int | None
+    passes: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._started = perf_counter()
+
+    def plain(self, alpha: float, sets: list[EvaluationSet]) -> Outcome:
+        """Solve at one alpha."""
+        path, scale = self._path(None)
+        w = path.coefficients([alpha])[0]
+        if not sets:
+            return self._outcome(path, scale, alpha, w)
+        record = Record(sets)
+        score = record.add([one.means(self._scores(one.data.X, scale, w[None]))[0] for one in sets])
+        return self._outcome(path, scale, alpha, w, best_score=score, evals_result=record.result)
+
+    def on_set(self, search: Search, chosen: EvaluationSet) -> Outcome:
+        """Solve the whole grid, and take the alpha that does best on the validation set."""
+        path, scale = self._path(None)
+        grid = self._grid(path, search)
+        coefficients = path.coefficients(grid)
+        values = chosen.per_query(self._scores(chosen.data.X, scale, coefficients))[1]
+        selection = search.select(grid, values.T, chosen.data.query_weight)
+        return self._selected(path, scale, selection, coefficients[selection.index])
+
+    def leave_query_out(self, search: Search) -> Outcome:
+        """Take the alpha whose models, each fitted without a query, do best on that query."""
+        path, scale = self._path(None)
+        grid = self._grid(path, search)
+        view = self.problem.data.training_view()
+        labels = _labels(self.problem.data, view)
+        scores = leave_query_out_scores(path, grid)
+        self.passes += 1.0
+        targets = [view.y] if self.problem.targets is None else _in_order(self.problem.targets, view.rows)
+        values = np.zeros((len(grid), labels.n_queries))
+        for target, y in enumerate(targets):
+            evaluator = search.evaluator(labels, y, self.n_jobs)
+            # One alpha at a time: all of them at once would take as much memory as the scores again.
+            values += np.stack([evaluator.measure(scores[k, target]).values[0, 0] for k in range(len(grid))])
+        selection = search.select(grid, values.T / len(targets), labels.query_weight)
+        return self._selected(path, scale, selection, path.coefficients([selection.alpha])[0])
+
+    def by_folds(self, search: Search) -> Outcome:
+        """Choose alpha by folds, then solve for all rows."""
+        path, scale = self._path(None)
+        grid = self._grid(path, search)
+        table = []
+        folds = search.query_folds(self.problem.data)
+        for (train, _), (_, held) in zip(folds, self.problem.folds(search, self.n_jobs), strict=True):
+            fold, fold_scale = self._path(train)
+            table.append(held.measure(self._scores(held.X, fold_scale, fold.coefficients(grid))))
+        selection = search.select(grid, np.array(table))
+        return self._selected(path, scale, selection, path.coefficients([selection.alpha])[0])
+
+    def _path(self, part: Rows | None) -> tuple[SpectralPath, Vector | None]:
+        view = self.problem.data.training_view(part)
+        scale = self.column_scale(view.rows, view.sample_weight)
+        rows = CentredRows(
+            self.problem.data.X,
+            view.query_ptr,
+            rows=view.rows,
+            sample_weight=view.sample_weight,
+            query_weight=view.query_weight,
+            scale=scale,
+            n_threads=self.n_threads,
+        )
+        targets = view.y if self.problem.targets is None else _in_order(self.problem.targets, view.rows).T
+        self.passes += 1.0
+        return SpectralPath(centred_gram(rows, targets)), scale
+
+    def _grid(self, path: SpectralPath, search: Search) -> Vector:
+        if search.alphas is not None:
+            return np.asarray(search.alphas)
+        squares = np.square(path.moment).sum(axis=1)
+        total = float(squares.sum())
+        curvature = 2.0 / path.mass * float(path.eigenvalues @ squares)
+        return default_alphas(curvature / total if total > 0.0 else 1.0)
+
+    def _scores(self, X: Matrix, scale: Vector | None, coefficients: Array) -> Array:
+        """Return scores of shape (n_alphas, n_targets, n_rows)."""
+        flat = np.ascontiguousarray(coefficients.reshape(-1, coefficients.shape[-1]))
+        scores = self.make_followed(X, scale).scores_block(flat)
+        return scores.reshape(*coefficients.shape[:2], -1)
+
+    def _selected(self, path: SpectralPath, scale: Vector | None, selection: Selection, w: Array) -> Outcome:
+        return self._outcome(
+            path,
+            scale,
+            selection.alpha,
+            w,
+            selection=selection,
+            table=selection.curve[:, None],
+            best_score=float(selection.curve[selection.index]),
+        )
+
+    def _outcome(
+        self, path: SpectralPath, scale: Vector | None, alpha: float, w: Array, **more: Any
+    ) -> Outcome:
+        by_target, gaps = path.values([alpha])[0], path.gaps([alpha])[0]
+        value, slack = float(by_target.sum()), float(gaps @ by_target)
+        bound = max(value - slack, 0.0)
+        gap = (value - bound) / value if value > 0.0 else 0.0
+        seconds = perf_counter() - self._started
+        last = Progress(0, value, bound, gap, self.passes, seconds, more.get("best_score"), alpha)
+        return Outcome(
+            w=w,
+            alpha=alpha,
+            value=value,
+            bound=bound,
+            n_iter=0,
+            status="converged",
+            passes=self.passes,
+            scale=scale,
+            history=[last],
+            **more,
+        )
+
+
+def _labels(data: RankingData, view: TrainingView) -> RankingData:
+    """Return labels and queries of the training rows, in their order, without features."""
+    qid = data.qid if data.qid is None or view.rows is None else data.qid[view.rows]
+    return RankingData(np.zeros((len(view.y), 1)), view.y, qid=qid, query_weight=view.query_weight)
+
+
+def _in_order(targets: Array, rows: Rows | None) -> Array:
+    return targets if rows is None else np.ascontiguousarray(targets[:, rows])
