@@ -135,14 +135,17 @@ void tile_adjoint(const DenseMatrix<Real>& X, RowList rows, std::int64_t k, std:
 template <int K, class Real, class Index>
 void tile_adjoint(const CsrMatrix<Real, Index>& X, RowList rows, std::int64_t k, std::int64_t width, const double* g,
                   double* sum) {
+    // Copies, which no store to the sums can change: the loop need not load them again.
+    const Real* data = X.data;
+    const Index* indices = X.indices;
     for (std::int64_t t = 0; t < width; ++t) {
         const auto mine = Lanes<K>::load(g + t * K);
         const std::int64_t r = rows[k + t];
         const auto stop = static_cast<std::int64_t>(X.indptr[r + 1]);
         for (auto s = static_cast<std::int64_t>(X.indptr[r]); s < stop; ++s) {
-            double* at = sum + static_cast<std::int64_t>(X.indices[s]) * K;
+            double* at = sum + static_cast<std::int64_t>(indices[s]) * K;
             auto lanes = Lanes<K>::load(at);
-            lanes.add_scaled(static_cast<double>(X.data[s]), mine);
+            lanes.add_scaled(static_cast<double>(data[s]), mine);
             lanes.store(at);
         }
     }
