@@ -135,22 +135,20 @@ class SpectralPath:
     def gaps(self, alphas: Sequence[float] | Vector) -> Array:
         """Return a bound on how far each computed minimiser is from optimal, relative to its value.
 
-        The objective is strongly convex, so ``J(w) - min J <= ||gradient||^2 / (2 alpha)``; the gradient is
-        taken with the Gram matrix itself, not with its decomposition, so it shows the errors of both.
+        Over features, ``J(w) - min J <= ||gradient||^2 / (2 alpha)``, as the objective is strongly convex;
+        over rows it is ``r' K (K + lambda)^-1 r / M <= ||r||^2 / M`` for the residual r of the dual system.
+        Both are taken with the Gram matrix itself, not with its decomposition, so they show its errors: a
+        gap that is not tiny means columns of so different sizes (1e7 and more) that they must be scaled.
         """
         alphas = np.asarray(alphas, dtype=np.float64)
         n_targets = self.gram.targets.shape[1]
+        shift = self._shifts(alphas)
         with one_blas_thread():
             dual = self._vectors @ self._shrunk(alphas)
-            shift = np.repeat(self._shifts(alphas), n_targets)
-            residual = self.gram.matrix @ dual + shift * dual - np.tile(self.gram.moment, len(alphas))
-            step = self.gram.matrix @ residual if self.gram.over_rows else residual
-        squares = np.maximum(np.sum(residual * step, axis=0), 0.0).reshape(len(alphas), n_targets)
-        slack = squares * (2.0 / self.mass) ** 2 / (2.0 * alphas[:, None])
-        if self.gram.over_rows:
-            # There the distance is r' K (K + lambda)^-1 r / M for the residual r of the dual system.
-            dual_squares = np.square(residual).sum(axis=0).reshape(len(alphas), n_targets)
-            slack = np.minimum(slack, dual_squares / self.mass)
+            residual = self.gram.matrix @ dual + np.repeat(shift, n_targets) * dual
+            residual -= np.tile(self.gram.moment, len(alphas))
+        squares = np.square(residual).sum(axis=0).reshape(len(alphas), n_targets)
+        slack = squares / self.mass if self.gram.over_rows else squares / (self.mass * shift[:, None])
         values = self.values(alphas)
         return np.asarray(np.divide(slack, values, out=np.zeros_like(slack), where=values > 0.0))
 

@@ -188,6 +188,13 @@ def test_the_gap_bounds_the_distance_to_the_optimum(make):
 
 
 @pytest.mark.parametrize("make", [tall, wide])
+def test_the_gap_shows_columns_too_different_in_size(make):
+    """Beside a column of size 1e9 the others are below rounding in the Gram matrix's spectrum."""
+    case = Case(make() * np.append(1e9, np.ones(make().shape[1] - 1)))
+    assert case.path().gaps([1e-3])[0, 0] > 0.01
+
+
+@pytest.mark.parametrize("make", [tall, wide])
 @pytest.mark.parametrize("stored", STORED)
 def test_any_number_of_threads_gives_the_same_bits(make, stored, monkeypatch):
     monkeypatch.setattr(centred, "_BLOCK_ENTRIES", 200)
