@@ -136,7 +136,8 @@ class SpectralPath:
         """Return a bound on how far each computed minimiser is from optimal, relative to its value.
 
         Over features, ``J(w) - min J <= ||gradient||^2 / (2 alpha)``, as the objective is strongly convex;
-        over rows it is ``r' K (K + lambda)^-1 r / M <= ||r||^2 / M`` for the residual r of the dual system.
+        over rows it is ``r' K (K + lambda)^-1 r / M`` for the residual r of the dual system, which is at most
+        ``2 (||p||^2 + ||z|| ||K z|| / lambda) / M`` for its parts p, in the vectors kept, and z, the rest.
         Both are taken with the Gram matrix itself, not with its decomposition, so they show its errors: a
         gap that is not tiny means columns of so different sizes (1e7 and more) that they must be scaled.
         """
@@ -147,10 +148,17 @@ class SpectralPath:
             dual = self._vectors @ self._shrunk(alphas)
             residual = self.gram.matrix @ dual + np.repeat(shift, n_targets) * dual
             residual -= np.tile(self.gram.moment, len(alphas))
-        squares = np.square(residual).sum(axis=0).reshape(len(alphas), n_targets)
-        slack = squares / self.mass if self.gram.over_rows else squares / (self.mass * shift[:, None])
+            slack = self._slack(residual, np.repeat(shift, n_targets)).reshape(len(alphas), n_targets)
         values = self.values(alphas)
         return np.asarray(np.divide(slack, values, out=np.zeros_like(slack), where=values > 0.0))
+
+    def _slack(self, residual: Array, shift: Vector) -> Vector:
+        if not self.gram.over_rows:
+            return np.asarray(np.square(residual).sum(axis=0) / (self.mass * shift))
+        dropped = self._null @ (self._null.T @ residual)
+        kept = np.square(residual - dropped).sum(axis=0)
+        lost = np.linalg.norm(dropped, axis=0) * np.linalg.norm(self.gram.matrix @ dropped, axis=0)
+        return np.asarray(2.0 * (kept + lost / shift) / self.mass)
 
     def project(self, block: Any) -> Array:
         """Return a block of the centred rows in the eigenvectors, of shape (rows, rank)."""

@@ -187,6 +187,12 @@ def test_the_gap_bounds_the_distance_to_the_optimum(make):
     assert 0.0 < (value - optimum) / optimum <= path.gaps([1e-2])[0, 0] * 1.01
 
 
+def test_equal_rows_with_different_labels_leave_no_gap():
+    X = wide()
+    X[10:20] = X[9]
+    assert np.all(Case(X).path().gaps(ALPHAS[1:]) < 1e-7)
+
+
 @pytest.mark.parametrize("make", [tall, wide])
 def test_the_gap_shows_columns_too_different_in_size(make):
     """Beside a column of size 1e9 the others are below rounding in the Gram matrix's spectrum."""
