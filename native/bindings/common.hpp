@@ -67,3 +67,4 @@ void bind_losses(nb::module_& m);
 void bind_matrices(nb::module_& m);
 void bind_metrics(nb::module_& m);
 void bind_simplex_qp(nb::module_& m);
+void bind_structured(nb::module_& m);

@@ -23,4 +23,5 @@ NB_MODULE(MARGINRANK_MODULE, m) {
     bind_matrices(m);
     bind_metrics(m);
     bind_simplex_qp(m);
+    bind_structured(m);
 }

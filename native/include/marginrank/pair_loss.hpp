@@ -56,6 +56,17 @@ public:
         hessian_query(Crew(1), q, scores, direction, product, static_cast<PairScratch&>(scratch));
     }
 
+    // As evaluate, with both arrays starting at the first row of query q.
+    double evaluate_rows(const Crew& crew, std::int64_t q, const double* scores, double* gradient,
+                         PairScratch& scratch) const {
+        if (labels_.n_levels(q) < 2 || scale_[q] == 0.0) {
+            std::fill(gradient, gradient + labels_.rows(q), 0.0);
+            return 0.0;
+        }
+        if (labels_.brute(q)) return evaluate_small(q, scores, gradient, scratch);
+        return evaluate_sorted(crew, q, scores, gradient, scratch);
+    }
+
     // All queries: the large ones one after the other with all threads, the others side by side.
     double evaluate_all(const Crew& crew, const double* scores, double* gradient) const {
         return visit_all(crew, [&](const Crew& inner, std::int64_t q, PairScratch& scratch) {
@@ -103,13 +114,8 @@ private:
 
     double evaluate_query(const Crew& crew, std::int64_t q, const double* scores, double* gradient,
                           PairScratch& scratch) const {
-        const std::int64_t first = query_ptr()[q], n = labels_.rows(q);
-        if (labels_.n_levels(q) < 2 || scale_[q] == 0.0) {
-            std::fill(gradient + first, gradient + first + n, 0.0);
-            return 0.0;
-        }
-        if (labels_.brute(q)) return evaluate_small(q, scores + first, gradient + first, scratch);
-        return evaluate_sorted(crew, q, scores + first, gradient + first, scratch);
+        const std::int64_t first = query_ptr()[q];
+        return evaluate_rows(crew, q, scores + first, gradient + first, scratch);
     }
 
     void hessian_query(const Crew& crew, std::int64_t q, const double* scores, const double* direction,

@@ -1,0 +1,92 @@
+"""What the structured losses share: options, the weight of each query, evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank import _kernels
+from marginrank._kernels import QueryLoss
+from marginrank.data import TrainingView
+from marginrank.exceptions import MarginRankError
+from marginrank.losses.base import Vector
+from marginrank.losses.native import NativeLoss
+
+Discount: TypeAlias = Literal["log2", "letor"]
+RankWeight: TypeAlias = Literal["fourth_root", "discount"]
+
+
+@dataclass(frozen=True)
+class TargetOptions:
+    """Conventions of a target; each loss reads those that concern it.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        Only the first ranks count (NDCG and MRR). None trains on the whole ranking.
+    relevance : float, default=1
+        Rows with a label of at least this are good (MAP, MRR, and NDCG but for DORM).
+    discount : {"log2", "letor"}
+        Of NDCG: ``1 / log2(1 + rank)``; or 1 for the ranks 1 and 2 and ``1 / log2(rank)`` from there on.
+    rank_weight : {"fourth_root", "discount"}
+        Of DORM's feature map: ``rank ** -0.25``, which takes an assignment, or the discount itself (without
+        the cut-off), which without a cut-off takes a sort only.
+    """
+
+    cutoff: int | None = None
+    relevance: float = 1.0
+    discount: Discount = "log2"
+    rank_weight: RankWeight = "fourth_root"
+
+
+class StructuredLoss(NativeLoss):
+    """Base of the structured losses.
+
+    Parameters
+    ----------
+    kernel : StructuredLoss
+        The compiled loss.
+    curvature : ndarray of shape (n_rows,)
+        Row weights that give about the curvature of the risk at equal scores.
+    view : TrainingView
+        Labels, weights and query offsets, in the order of the scores.
+    n_threads : int
+        Threads to use; the result does not depend on it.
+    """
+
+    smooth = False
+    feature_map: ClassVar[str]
+
+    def __init__(
+        self, kernel: _kernels.StructuredLoss, curvature: Vector, view: TrainingView, n_threads: int
+    ) -> None:
+        self.native: QueryLoss | None = kernel
+        self.structured = kernel
+        self._curvature = curvature
+        self._query_ptr = view.query_ptr
+        super().__init__(kernel, len(view.y), n_threads)
+
+    def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
+        """Return row weights and query offsets for a diagonal that has the scale of the risk's curvature."""
+        return self._curvature, self._query_ptr
+
+
+def query_scale(view: TrainingView, counted: NDArray[np.bool_]) -> Vector:
+    """Return the factor of each query that makes the risk a mean over the counted ones."""
+    if view.sample_weight is not None:
+        raise MarginRankError(
+            "Structured targets take no sample_weight, because a row stands once in a ranking. "
+            "Weigh whole queries with query_weight."
+        )
+    weight = np.ones(len(counted)) if view.query_weight is None else view.query_weight
+    weight = np.where(counted, weight, 0.0)
+    scale: Vector = weight / weight.sum()
+    return scale
+
+
+def by_row(view: TrainingView, values: Vector) -> Vector:
+    """Repeat a value of each query for its rows."""
+    return np.repeat(values, np.diff(view.query_ptr))

@@ -1,0 +1,90 @@
+"""NDCG with graded gains, ranks assigned to rows: DORM."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from marginrank._kernels import StructuredDorm
+from marginrank.data import TrainingView
+from marginrank.exceptions import MarginRankError
+from marginrank.losses.base import Vector
+from marginrank.losses.structured.base import StructuredLoss, TargetOptions, by_row, query_scale
+from marginrank.losses.structured.discounts import discount_table
+from marginrank.losses.structured.good_bad import checked_cutoff
+from marginrank.validation import nothing_to_rank
+
+#: Rows of the longest query with many grades: there the time of one evaluation grows with the cube.
+LARGEST_ASSIGNMENT = 1_000
+# 2**label - 1 must stay exact.
+_LARGEST_LABEL = 50.0
+
+
+class DormLoss(StructuredLoss):
+    """One minus NDCG with gains ``2**label - 1``, under rows weighted by a function of their rank.
+
+    Of the ideal rankings, which differ in the order of equal labels, the mean is taken: then the risk is
+    convex and does not depend on the order of the rows. So rows of equal label cost something while their
+    scores differ.
+
+    Parameters
+    ----------
+    view : TrainingView
+        Labels, weights and query offsets, in the order of the scores.
+    options : TargetOptions
+        ``discount``, ``cutoff`` and ``rank_weight`` are read.
+    n_threads : int
+        Threads to use; the result does not depend on it.
+
+    Notes
+    -----
+    An evaluation sorts each grade and merges the lists by a dynamic programme, O(prod (n_g + 1)) for n_g rows
+    of grade g; where that is too much it assigns ranks, O(n^3) at worst for n rows. With
+    ``rank_weight="discount"`` and no cut-off it is a sort.
+    """
+
+    name = "ndcg"
+    feature_map = "dorm"
+
+    def __init__(self, view: TrainingView, options: TargetOptions, *, n_threads: int) -> None:
+        _check_labels(view.y)
+        longest = int(np.diff(view.query_ptr).max())
+        discount = discount_table(options.discount, longest)
+        weight = _rank_weight(options, discount)
+        cutoff = checked_cutoff(options)
+        if cutoff > 0:
+            discount[cutoff:] = 0.0
+        starts = view.query_ptr[:-1]
+        counted = np.minimum.reduceat(view.y, starts) < np.maximum.reduceat(view.y, starts)
+        if not counted.any():
+            raise nothing_to_rank(len(counted))
+        scale = query_scale(view, counted)
+        kernel = StructuredDorm(np.exp2(view.y) - 1.0, view.query_ptr, scale, discount, weight)
+        _check_size(kernel.longest_assignment)
+        curvature = by_row(view, 2.0 * scale * (weight[0] - weight[np.diff(view.query_ptr) - 1]))
+        super().__init__(kernel, curvature, view, n_threads)
+
+
+def _check_labels(y: Vector) -> None:
+    if y.min() < 0.0 or y.max() > _LARGEST_LABEL:
+        raise MarginRankError(
+            f"feature_map='dorm' has the gain 2**label - 1 and needs labels from 0 to {_LARGEST_LABEL:g}; "
+            f"got labels from {y.min():g} to {y.max():g}. Shift or scale them, or use feature_map='po'."
+        )
+
+
+def _check_size(longest: int) -> None:
+    if longest > LARGEST_ASSIGNMENT:
+        raise MarginRankError(
+            f"feature_map='dorm' assigns ranks to up to {LARGEST_ASSIGNMENT} rows of a query with many "
+            f"grades, in time that grows with the cube of their number; the longest one has {longest}. Use "
+            "feature_map='po', fewer grades, or rank_weight='discount' without a cut-off, which takes a sort."
+        )
+
+
+def _rank_weight(options: TargetOptions, discount: Vector) -> Vector:
+    if options.rank_weight == "discount":
+        return discount.copy()
+    if options.rank_weight == "fourth_root":
+        weight: Vector = np.arange(1.0, len(discount) + 1.0) ** -0.25
+        return weight
+    raise MarginRankError(f"rank_weight must be 'fourth_root' or 'discount'; got {options.rank_weight!r}.")

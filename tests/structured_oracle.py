@@ -1,0 +1,115 @@
+"""Structured losses by their definition, over every ranking of a small query: the oracle of all inference."""
+
+from functools import cache
+from itertools import pairwise, permutations, product
+
+import numpy as np
+
+
+@cache
+def all_ranks(n):
+    """Return one row for each ranking of n documents: the rank of each document, from 0."""
+    ranks = np.array(list(permutations(range(n))), dtype=np.int64)
+    ranks.flags.writeable = False
+    return ranks
+
+
+def discount(name, n, cutoff=None):
+    rank = np.arange(1, n + 1)
+    table = 1 / np.log2(1 + rank) if name == "log2" else np.where(rank <= 2, 1.0, 1 / np.log2(rank.clip(2)))
+    return table if cutoff is None else np.where(rank <= cutoff, table, 0.0)
+
+
+def averaged_differences(ranks, good):
+    """Return psi(y) = 2/(PN) sum of (bad - good) over pairs with the bad one above, one row per ranking."""
+    wrong = good[None, :, None] & ~good[None, None, :] & (ranks[:, None, :] < ranks[:, :, None])
+    scale = 2 / (good.sum() * (~good).sum())
+    return scale * (wrong.sum(axis=1) - wrong.sum(axis=2))
+
+
+def first_against_above(ranks, good):
+    """Return psi(y) = sum over the bad documents above the first good one of (bad - good)."""
+    first = np.where(good, ranks, ranks.shape[1]).argmin(axis=1)
+    first_rank = ranks[np.arange(len(ranks)), first]
+    psi = np.where(~good & (ranks < first_rank[:, None]), 1.0, 0.0)
+    psi[np.arange(len(ranks)), first] = -first_rank
+    return psi
+
+
+def map_delta(ranks, good):
+    delta = np.empty(len(ranks))
+    for k, rank in enumerate(ranks):
+        at = np.sort(rank[good]) + 1
+        delta[k] = 1 - np.mean(np.arange(1, len(at) + 1) / at)
+    return delta
+
+
+def mrr_delta(ranks, good, cutoff):
+    first = np.where(good, ranks, ranks.shape[1]).min(axis=1) + 1
+    delta = 1 - 1 / first
+    return delta if cutoff is None else np.where(first <= cutoff, delta, 1.0)
+
+
+def ndcg_delta(ranks, gain, table):
+    return 1 - (gain * table[ranks]).sum(axis=1) / (np.sort(gain)[::-1] * table).sum()
+
+
+def dorm_psi(ranks, gain, weight):
+    """Return c(rank) minus its mean over all ideal rankings."""
+    ordered = np.argsort(ranks, axis=1)
+    ideal = np.all(np.diff(gain[ordered], axis=1) <= 0, axis=1)
+    return weight[ranks] - weight[ranks[ideal]].mean(axis=0)
+
+
+def pair_orders(y):
+    """Return Delta and psi for every way to order the pairs of different label, one by one."""
+    low, high = np.nonzero(y[:, None] < y[None, :])
+    choices = np.array(list(product([0, 1], repeat=len(low))), dtype=np.float64)
+    psi = np.zeros((len(choices), len(y)))
+    for k, (i, j) in enumerate(zip(low, high, strict=True)):
+        psi[:, i] += 2 * choices[:, k] / len(low)
+        psi[:, j] -= 2 * choices[:, k] / len(low)
+    return choices.mean(axis=1), psi
+
+
+def planes(target, feature_map, y, options):
+    """Return Delta and phi(y) - phi(y*) for all rankings of a query: R(s) is the maximum of Delta + psi.s."""
+    y = np.asarray(y, dtype=np.float64)
+    n = len(y)
+    ranks, good = all_ranks(n), y >= options.relevance
+    if target == "auc":
+        # With more than two grades pairs may be ordered in a circle, so rankings alone are not enough.
+        return pair_orders(y)
+    if feature_map == "dorm":
+        table = discount(options.discount, n, options.cutoff)
+        weight = discount(options.discount, n)
+        if options.rank_weight == "fourth_root":
+            weight = np.arange(1.0, n + 1) ** -0.25
+        gain = 2.0**y - 1
+        return ndcg_delta(ranks, gain, table), dorm_psi(ranks, gain, weight)
+    psi = first_against_above(ranks, good) if feature_map == "mrr" else averaged_differences(ranks, good)
+    if target == "map":
+        return map_delta(ranks, good), psi
+    if target == "mrr":
+        return mrr_delta(ranks, good, options.cutoff), psi
+    return ndcg_delta(ranks, good.astype(float), discount(options.discount, n, options.cutoff)), psi
+
+
+def ranks_anything(target, feature_map, y, options):
+    """Whether a query counts: it has two labels, or good and bad rows."""
+    kinds = y if target == "auc" or feature_map == "dorm" else y >= options.relevance
+    return len(np.unique(kinds)) > 1
+
+
+def risk(target, feature_map, view, options, scores):
+    """Return the weighted mean over the queries that count, by brute force."""
+    total = weights = 0.0
+    for q, (first, last) in enumerate(pairwise(view.query_ptr)):
+        y = view.y[first:last]
+        if not ranks_anything(target, feature_map, y, options):
+            continue
+        weight = 1.0 if view.query_weight is None else view.query_weight[q]
+        delta, psi = planes(target, feature_map, y, options)
+        total += weight * np.max(delta + psi @ scores[first:last])
+        weights += weight
+    return total / weights
