@@ -37,11 +37,8 @@ def first_against_above(ranks, good):
 
 
 def map_delta(ranks, good):
-    delta = np.empty(len(ranks))
-    for k, rank in enumerate(ranks):
-        at = np.sort(rank[good]) + 1
-        delta[k] = 1 - np.mean(np.arange(1, len(at) + 1) / at)
-    return delta
+    at = np.sort(ranks[:, good], axis=1) + 1
+    return 1 - np.mean(np.arange(1, at.shape[1] + 1) / at, axis=1)
 
 
 def mrr_delta(ranks, good, cutoff):
@@ -93,6 +90,16 @@ def planes(target, feature_map, y, options):
     if target == "mrr":
         return mrr_delta(ranks, good, options.cutoff), psi
     return ndcg_delta(ranks, good.astype(float), discount(options.discount, n, options.cutoff)), psi
+
+
+def delta_by_scores(target, feature_map, y, options, scores):
+    """Return Delta of the ranking by descending scores, which must differ from one another."""
+    if target == "auc":
+        low, high = np.nonzero(y[:, None] < y[None, :])
+        return np.mean(scores[low] > scores[high])
+    ranks = np.argsort(np.argsort(-scores))
+    delta, _ = planes(target, feature_map, y, options)
+    return delta[np.flatnonzero((all_ranks(len(y)) == ranks).all(axis=1))[0]]
 
 
 def ranks_anything(target, feature_map, y, options):
