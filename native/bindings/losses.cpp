@@ -91,6 +91,35 @@ private:
     }
 };
 
+void check_range(const marginrank::QueryLoss& loss, std::int64_t first, std::int64_t last, std::size_t p) {
+    require(first >= 0 && first <= last && last <= loss.n_queries(), "queries must lie within those of the loss");
+    require(static_cast<std::int64_t>(p) == loss.n_rows(), "score vectors must have one entry per row");
+}
+
+// The queries [first, last) alone, for passes that make the rows of X as they go. Threads may share the arrays.
+double evaluate_queries(const marginrank::QueryLoss& loss, std::int64_t first, std::int64_t last, In<double> p,
+                        Out<double> g) {
+    check_range(loss, first, last, p.size());
+    check_range(loss, first, last, g.size());
+    return without_gil(1, [&](const Crew&) {
+        const auto scratch = loss.make_scratch();
+        double value = 0.0;
+        for (std::int64_t q = first; q < last; ++q) value += loss.evaluate(q, p.data(), g.data(), *scratch);
+        return value;
+    });
+}
+
+void hessian_queries(const marginrank::QueryLoss& loss, std::int64_t first, std::int64_t last, In<double> p,
+                     In<double> u, Out<double> h) {
+    check_range(loss, first, last, p.size());
+    check_range(loss, first, last, u.size());
+    check_range(loss, first, last, h.size());
+    without_gil(1, [&](const Crew&) {
+        const auto scratch = loss.make_scratch();
+        for (std::int64_t q = first; q < last; ++q) loss.hessian(q, p.data(), u.data(), h.data(), *scratch);
+    });
+}
+
 using Preferences = marginrank::PreferencePairs;
 
 Preferences* make_preferences(In2<std::int64_t> pairs, std::optional<In<double>> weight,
@@ -118,7 +147,17 @@ void bind_losses(nb::module_& m) {
     nb::class_<marginrank::QueryLoss>(m, "QueryLoss", "A loss that is a sum over queries.")
         .def_prop_ro("n_rows", &marginrank::QueryLoss::n_rows)
         .def_prop_ro("n_queries", &marginrank::QueryLoss::n_queries)
-        .def_prop_ro("longest_query", &marginrank::QueryLoss::longest_query);
+        .def_prop_ro("longest_query", &marginrank::QueryLoss::longest_query)
+        .def_prop_ro("query_ptr",
+                     [](const marginrank::QueryLoss& loss) {
+                         return to_numpy(std::vector<std::int64_t>(loss.query_ptr(),
+                                                                   loss.query_ptr() + loss.n_queries() + 1));
+                     },
+                     nb::rv_policy::automatic)
+        .def("evaluate_queries", &evaluate_queries, "first"_a, "last"_a, "scores"_a.noconvert(),
+             "gradient"_a.noconvert())
+        .def("hessian_queries", &hessian_queries, "first"_a, "last"_a, "scores"_a.noconvert(),
+             "direction"_a.noconvert(), "product"_a.noconvert());
 
     nb::class_<Labels>(m, "PairLabels", "Labels of all queries, sorted and counted.")
         .def(nb::init<In<double>, In<std::int64_t>, std::optional<In<double>>, int>(), "y"_a.noconvert(),

@@ -121,6 +121,13 @@ class QueryLoss:
     @property
     def longest_query(self) -> int: ...
 
+    @property
+    def query_ptr(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    def evaluate_queries(self, first: int, last: int, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float: ...
+
+    def hessian_queries(self, first: int, last: int, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], direction: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
 class PairLabels:
     """Labels of all queries, sorted and counted."""
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from brute_force import random_view, relative_error
-from marginrank.designs import MatrixDesign, ScaledDesign
+from marginrank.designs import FactoredDesign, MatrixDesign, RecomputedDesign, ScaledDesign
 from marginrank.losses import QUERY_LOSSES
 
 # Accumulated in float64: a few dozen roundings.
@@ -36,12 +36,35 @@ STORAGES = {f"dense {dtype}": dense_matrix(dtype) for dtype in ("float32", "floa
     for index in ("int32", "int64")
 }
 SCALE = np.random.default_rng(2).lognormal(size=N_COLS)
+FACTOR = np.random.default_rng(4).normal(size=(N_COLS, N_COLS))
+
+
+class Copies:
+    """The simplest map of blocks: rows become themselves, made dense."""
+
+    factor = None
+    width = N_COLS
+
+    def __init__(self, dtype):
+        self.dtype = np.dtype(dtype)
+
+    def transform_block(self, X, out):
+        out[...] = X.toarray() if sparse.issparse(X) else X
+
+
+FORMS = {
+    "raw": (False, None),
+    "scaled": (False, lambda inner: ScaledDesign(inner, SCALE)),
+    "factored": (False, lambda inner: FactoredDesign(inner, FACTOR)),
+    "recomputed": (True, None),
+    "recomputed and factored": (True, lambda inner: FactoredDesign(inner, FACTOR)),
+}
 
 
 class Case:
     """A design, and the same rows as a dense float64 matrix."""
 
-    def __init__(self, storage, listed, scaled):
+    def __init__(self, storage, listed, form):
         rng = np.random.default_rng(3)
         self.rng = rng
         X = STORAGES[storage]
@@ -49,20 +72,26 @@ class Case:
         self.rows = rng.integers(X.shape[0], size=N_ROWS) if listed else None
         if not listed:
             X = X[:N_ROWS]
-        self.X, self.scaled = X, scaled
+        self.X = X
+        self.recomputed, self.wrap = FORMS[form]
         self.plain = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
         if listed:
             self.plain = self.plain[self.rows]
-        if scaled:
+        if form == "scaled":
             self.plain = self.plain / SCALE
+        elif "factored" in form:
+            self.plain = self.plain @ FACTOR
 
     def design(self, n_threads=1):
-        inner = MatrixDesign(self.X, self.rows, n_threads=n_threads)
-        return ScaledDesign(inner, SCALE) if self.scaled else inner
+        if self.recomputed:
+            inner = RecomputedDesign(Copies(self.X.dtype), self.X, self.rows, n_threads=n_threads)
+        else:
+            inner = MatrixDesign(self.X, self.rows, n_threads=n_threads)
+        return self.wrap(inner) if self.wrap else inner
 
 
-@pytest.fixture(params=[False, True], ids=["raw", "scaled"])
-def scaled(request):
+@pytest.fixture(params=FORMS)
+def form(request):
     return request.param
 
 
@@ -72,8 +101,8 @@ def listed(request):
 
 
 @pytest.fixture(params=STORAGES)
-def case(request, listed, scaled):
-    return Case(request.param, listed, scaled)
+def case(request, listed, form):
+    return Case(request.param, listed, form)
 
 
 def test_shape_is_that_of_the_rows_taken(case):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from marginrank import _kernels
 from marginrank._kernels import QueryLoss
 from marginrank.designs.base import Vector
-from marginrank.designs.sampling import sample_rows, weighted_squares
+from marginrank.designs.sampling import sampled_squares
 from marginrank.validation import Matrix, is_sparse
 
 _DENSE = {"float32": _kernels.DenseF32, "float64": _kernels.DenseF64}
@@ -119,10 +119,8 @@ class MatrixDesign:
 
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
         """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""
-        positions, starts = sample_rows(query_ptr)
-        weight = row_weight[positions]
-        total = float(weight.sum())
-        if total == 0.0:
-            return np.zeros(self.shape[1])
-        rows = positions if self._rows is None else self._rows[positions]
-        return weighted_squares(self._X[rows], weight, starts) * (float(row_weight.sum()) / total)
+        return sampled_squares(self.take, self.shape[1], row_weight, query_ptr)
+
+    def take(self, positions: NDArray[np.int64]) -> Matrix:
+        """Return the rows of X at these positions of the order of the loss."""
+        return self._X[positions if self._rows is None else self._rows[positions]]

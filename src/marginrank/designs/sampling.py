@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -12,8 +14,26 @@ from marginrank.validation import Matrix, is_sparse
 _SAMPLE_ROWS = 4096
 
 
-def sample_rows(query_ptr: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Choose about 4,096 rows: whole queries spread over the data, evenly thinned where they are longer.
+def sampled_squares(
+    take: Callable[[NDArray[np.int64]], Matrix],
+    n_cols: int,
+    row_weight: Vector,
+    query_ptr: NDArray[np.int64],
+    n_rows: int = _SAMPLE_ROWS,
+) -> Vector:
+    """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` per column j from about ``n_rows`` rows."""
+    positions, starts = sample_rows(query_ptr, min(n_rows, _SAMPLE_ROWS))
+    weight = row_weight[positions]
+    total = float(weight.sum())
+    if total == 0.0:
+        return np.zeros(n_cols)
+    return weighted_squares(take(positions), weight, starts) * (float(row_weight.sum()) / total)
+
+
+def sample_rows(
+    query_ptr: NDArray[np.int64], size: int = _SAMPLE_ROWS
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Choose about ``size`` rows: whole queries spread over the data, evenly thinned where they are longer.
 
     Returns their positions and, in that list, where each query starts.
 
@@ -24,15 +44,15 @@ def sample_rows(query_ptr: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArra
     ([0, 1, 2, 3, 4], [0, 3])
     """
     n_queries, n_rows = len(query_ptr) - 1, int(query_ptr[-1])
-    if n_rows <= _SAMPLE_ROWS:
+    if n_rows <= size:
         chosen = np.flatnonzero(np.diff(query_ptr) > 0)
         return np.arange(n_rows), query_ptr[chosen]
-    n_chosen = max(1, n_queries * _SAMPLE_ROWS // n_rows)
+    n_chosen = max(1, n_queries * size // n_rows)
     chosen = np.unique(np.linspace(0, n_queries - 1, n_chosen).astype(np.int64))
     chosen = chosen[np.diff(query_ptr)[chosen] > 0]
     if not len(chosen):
         return np.arange(0), np.arange(0)
-    room = max(1, _SAMPLE_ROWS // max(1, len(chosen)))
+    room = max(1, size // max(1, len(chosen)))
     parts = [_thinned(int(query_ptr[q]), int(query_ptr[q + 1]), 4 * room) for q in chosen]
     starts = np.concatenate(([0], np.cumsum([len(part) for part in parts])[:-1])).astype(np.int64)
     return np.concatenate(parts), starts

@@ -1,0 +1,156 @@
+"""Rows of X mapped to features, block by block, on several threads: what mapped designs and maps share.
+
+The blocks depend on the shape of the data only and BLAS has one thread in each, so the bits are the same for
+any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank.threads import one_blas_thread
+from marginrank.validation import Matrix
+
+# A block of mapped rows stays in the cache of one core between the product and what follows it.
+_BLOCK_BYTES = 1 << 20
+_SMALLEST_BLOCK = 32
+# Enough to share the work, few enough that partial sums take no memory to speak of.
+_MAX_GROUPS = 64
+
+
+class BlockMap(Protocol):
+    """A map of rows to features, one block of rows at a time.
+
+    The features of a row are ``b @ factor``, with ``b`` what ``transform_block`` writes; a factor of None
+    stands for the identity. Keeping the two apart saves the product: ``(B F) w`` is ``B (F w)``.
+    """
+
+    @property
+    def width(self) -> int:
+        """Columns of a block."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What a block is stored as: float32 or float64."""
+
+    @property
+    def factor(self) -> NDArray[np.float64] | None:
+        """The matrix of shape (width, n_features_out) that follows the block, or None."""
+
+    def transform_block(self, X: Matrix, out: NDArray[Any]) -> None:
+        """Map the rows of X, dense or CSR, into ``out`` of shape (n_rows, width)."""
+
+
+def n_features_out(mapping: BlockMap) -> int:
+    """Return the number of features that a map makes."""
+    return mapping.width if mapping.factor is None else mapping.factor.shape[1]
+
+
+def block_rows(mapping: BlockMap) -> int:
+    """Return the number of rows in a block."""
+    return max(_SMALLEST_BLOCK, _BLOCK_BYTES // (mapping.width * mapping.dtype.itemsize))
+
+
+def row_blocks(n_rows: int, step: int) -> list[tuple[int, int]]:
+    """Return the bounds of the blocks that rows are cut into.
+
+    Examples
+    --------
+    >>> row_blocks(5, 2)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return [(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def query_runs(query_ptr: NDArray[np.int64], step: int) -> list[tuple[int, int]]:
+    """Return runs of whole queries, first and last, of about ``step`` rows each.
+
+    Examples
+    --------
+    >>> query_runs(np.array([0, 3, 5, 6, 12]), 5)
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    runs, first, n_queries = [], 0, len(query_ptr) - 1
+    while first < n_queries:
+        last = int(np.searchsorted(query_ptr, query_ptr[first] + step, side="right")) - 1
+        last = min(max(last, first + 1), n_queries)
+        runs.append((first, last))
+        first = last
+    return runs
+
+
+def groups(n_blocks: int) -> list[range]:
+    """Deal blocks out into at most 64 groups of neighbours, for one partial sum each.
+
+    Examples
+    --------
+    >>> groups(3)
+    [range(0, 1), range(1, 2), range(2, 3)]
+    """
+    n_groups = min(n_blocks, _MAX_GROUPS)
+    bounds = [n_blocks * k // n_groups for k in range(n_groups + 1)] if n_groups else [0]
+    return [range(first, last) for first, last in pairwise(bounds)]
+
+
+def run_parallel(work: Callable[[Any], None], items: Iterable[Any], n_threads: int) -> None:
+    """Call ``work`` on every item; the first exception, Ctrl-C included, stops the rest."""
+    todo = list(items)
+    with one_blas_thread():
+        if n_threads == 1 or len(todo) < 2:
+            for item in todo:
+                work(item)
+            return
+        with ThreadPoolExecutor(min(n_threads, len(todo))) as pool:
+            futures = [pool.submit(work, item) for item in todo]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+
+def take_rows(X: Matrix, rows: NDArray[np.int64] | None, first: int, last: int) -> Matrix:
+    """Return rows ``first`` to ``last`` of the order ``rows``."""
+    return X[first:last] if rows is None else X[rows[first:last]]
+
+
+def map_rows(
+    mapping: BlockMap, X: Matrix, rows: NDArray[np.int64] | None = None, *, n_threads: int
+) -> NDArray[Any]:
+    """Return the blocks of all rows as one matrix, without the factor; nothing is held twice."""
+    n_rows = X.shape[0] if rows is None else len(rows)
+    out = np.empty((n_rows, mapping.width), dtype=mapping.dtype)
+
+    def fill(bounds: tuple[int, int]) -> None:
+        first, last = bounds
+        mapping.transform_block(take_rows(X, rows, first, last), out[first:last])
+
+    run_parallel(fill, row_blocks(n_rows, block_rows(mapping)), n_threads)
+    return out
+
+
+def map_features(
+    mapping: BlockMap, X: Matrix, rows: NDArray[np.int64] | None = None, *, n_threads: int
+) -> NDArray[Any]:
+    """Return the features of all rows as one matrix: blocks times factor, one block at a time."""
+    if mapping.factor is None:
+        return map_rows(mapping, X, rows, n_threads=n_threads)
+    factor = mapping.factor.astype(mapping.dtype)
+    n_rows = X.shape[0] if rows is None else len(rows)
+    out = np.empty((n_rows, factor.shape[1]), dtype=mapping.dtype)
+
+    def fill(bounds: tuple[int, int]) -> None:
+        first, last = bounds
+        block = np.empty((last - first, mapping.width), dtype=mapping.dtype)
+        mapping.transform_block(take_rows(X, rows, first, last), block)
+        np.matmul(block, factor, out=out[first:last])
+
+    run_parallel(fill, row_blocks(n_rows, block_rows(mapping)), n_threads)
+    return out

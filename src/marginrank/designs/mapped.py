@@ -1,0 +1,178 @@
+"""Designs over mapped features: stored, factored, or recomputed block by block."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank._kernels import QueryLoss
+from marginrank.designs.base import Design, Vector
+from marginrank.designs.blocks import BlockMap, map_features, map_rows
+from marginrank.designs.matrix import MatrixDesign
+from marginrank.designs.memory import physical_memory
+from marginrank.designs.recomputed import RecomputedDesign
+from marginrank.designs.sampling import sampled_squares
+from marginrank.exceptions import MarginRankError
+from marginrank.threads import one_blas_thread
+from marginrank.validation import Matrix
+
+Store = Literal["auto", "memory", "recompute"]
+
+# The share of the machine's memory that stored features may take. Of the whole memory, not of what happens to
+# be free: the last bits differ between the two forms and shall not depend on what else is running.
+_MEMORY_SHARE = 0.25
+# Products of floating-point operations with the factor that one sample may cost.
+_SAMPLE_WORK = 2.0e9
+_SMALLEST_SAMPLE = 256
+# A pass reads (width - rank) fewer columns where the product with the factor is stored; that product costs
+# as much as reading this many columns once, for each column of the factor. Measured over about 20 passes.
+_FACTOR_COST = 400
+
+
+class BlockDesign(Design, Protocol):
+    """A design that can show some of its rows."""
+
+    def take(self, positions: NDArray[np.int64]) -> Matrix:
+        """Return rows of the matrix at these positions of the order of the loss."""
+
+
+class FactoredDesign:
+    """The design ``B F`` of a design ``B`` and a small dense factor: ``Z w = B (F w)``, ``Z' g = F' (B' g)``.
+
+    For Nystroem features ``B`` holds kernel values against the landmarks and ``F`` whitens them; the product
+    ``B F`` costs more than a whole training, and is never formed.
+
+    Parameters
+    ----------
+    inner : BlockDesign
+        The design ``B``.
+    factor : ndarray of shape (inner.shape[1], n_features)
+        The matrix ``F``.
+    """
+
+    def __init__(self, inner: BlockDesign, factor: NDArray[np.float64]) -> None:
+        self._inner = inner
+        self._factor = np.ascontiguousarray(factor, dtype=np.float64)
+        self.shape = (inner.shape[0], factor.shape[1])
+
+    def scores(self, w: Vector) -> Vector:
+        """Return ``B (F w)``."""
+        return self._inner.scores(self._forward(w))
+
+    def adjoint(self, g: Vector) -> Vector:
+        """Return ``F' (B' g)``."""
+        return self._backward(self._inner.adjoint(g))
+
+    def fuses(self, loss: QueryLoss) -> bool:
+        """Whether the fused products pay for this loss."""
+        return self._inner.fuses(loss)
+
+    def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
+        """Return scores, value and gradient of the loss there, and the adjoint of that gradient."""
+        scores, value, gradient, adjoint = self._inner.fused(self._forward(w), loss)
+        return scores, value, gradient, self._backward(adjoint)
+
+    def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
+        """Return ``F' B' H(scores) B F v``."""
+        return self._backward(self._inner.fused_hvp(self._forward(v), scores, loss))
+
+    def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
+        """Estimate the weighted squares of the columns of ``B F``, centred within queries."""
+        sample = max(_SMALLEST_SAMPLE, int(_SAMPLE_WORK / self._factor.size))
+        return sampled_squares(self.take, self.shape[1], row_weight, query_ptr, n_rows=sample)
+
+    def take(self, positions: NDArray[np.int64]) -> NDArray[Any]:
+        """Return rows of ``B F``."""
+        with one_blas_thread():
+            return np.asarray(self._inner.take(positions) @ self._factor)
+
+    def _forward(self, w: Vector) -> Vector:
+        with one_blas_thread():
+            return np.asarray(self._factor @ w)
+
+    def _backward(self, g: Vector) -> Vector:
+        with one_blas_thread():
+            return np.asarray(g @ self._factor)
+
+
+def mapped_design(
+    mapping: BlockMap,
+    X: Matrix,
+    rows: NDArray[np.int64] | None = None,
+    *,
+    n_threads: int,
+    store: Store = "auto",
+) -> Design:
+    """Return a design over the mapped rows of X.
+
+    Parameters
+    ----------
+    mapping : BlockMap
+        The map, as ``block_map()`` of a fitted feature map returns it.
+    X : ndarray or CSR matrix
+        Raw features, as ``validation.check_matrix`` returns them.
+    rows : ndarray of int64, optional
+        Row numbers in the order of the loss; None takes all rows as they stand.
+    n_threads : int
+        Threads to use; the result does not depend on it.
+    store : {"auto", "memory", "recompute"}, default="auto"
+        Keep the mapped rows, or make them again in every pass; "auto" keeps them where they take at most a
+        quarter of the machine's memory.
+
+    Returns
+    -------
+    Design
+        Its columns are the features that the map's ``transform`` gives.
+
+    Examples
+    --------
+    >>> from marginrank.feature_maps import FourierFeatures
+    >>> X = np.random.default_rng(0).random((50, 3))
+    >>> fourier = FourierFeatures(n_components=8, random_state=0).fit(X)
+    >>> design = mapped_design(fourier.block_map(), X, n_threads=1, store="recompute")
+    >>> bool(np.allclose(design.scores(np.ones(8)), fourier.transform(X).sum(axis=1), atol=1e-6))
+    True
+    """
+    if store not in ("auto", "memory", "recompute"):
+        raise MarginRankError(f"store must be 'auto', 'memory' or 'recompute'; got {store!r}.")
+    factor = mapping.factor
+    if store == "memory" or (store == "auto" and stores(mapping, X.shape[0] if rows is None else len(rows))):
+        if factor is not None and _product_pays(mapping):
+            return MatrixDesign(map_features(mapping, X, rows, n_threads=n_threads), n_threads=n_threads)
+        inner: BlockDesign = MatrixDesign(
+            map_rows(mapping, X, rows, n_threads=n_threads), n_threads=n_threads
+        )
+    else:
+        inner = RecomputedDesign(mapping, X, rows, n_threads=n_threads)
+    return inner if factor is None else FactoredDesign(inner, factor)
+
+
+def stored_bytes(mapping: BlockMap, n_rows: int) -> int:
+    """Return the memory that the mapped features of so many rows take when they are stored.
+
+    Examples
+    --------
+    >>> from marginrank.feature_maps import FourierFeatures
+    >>> fourier = FourierFeatures(n_components=2000, random_state=0).fit(np.eye(3))
+    >>> stored_bytes(fourier.block_map(), 1_000_000)
+    8000000000
+    """
+    factor = mapping.factor
+    columns = factor.shape[1] if factor is not None and _product_pays(mapping) else mapping.width
+    return n_rows * columns * mapping.dtype.itemsize
+
+
+def stores(mapping: BlockMap, n_rows: int) -> bool:
+    """Whether ``store="auto"`` keeps the mapped features of so many rows."""
+    return stored_bytes(mapping, n_rows) <= _MEMORY_SHARE * physical_memory()
+
+
+def _product_pays(mapping: BlockMap) -> bool:
+    """Whether the rank is so low that storing ``B F`` saves more in the passes than the product costs."""
+    factor = mapping.factor
+    if factor is None:
+        return False
+    width, rank = factor.shape
+    return bool(rank * width <= _FACTOR_COST * (width - rank))

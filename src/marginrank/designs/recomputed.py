@@ -1,0 +1,159 @@
+"""Mapped features that are made again in every pass, so that no matrix of them is ever in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank import _kernels
+from marginrank._kernels import QueryLoss
+from marginrank.designs.base import Vector
+from marginrank.designs.blocks import (
+    BlockMap,
+    block_rows,
+    groups,
+    query_runs,
+    row_blocks,
+    run_parallel,
+    take_rows,
+)
+from marginrank.designs.sampling import sampled_squares
+from marginrank.validation import Matrix
+
+_DENSE = {"float32": _kernels.DenseF32, "float64": _kernels.DenseF64}
+# A fused pass holds whole queries, one per thread, and saves every other evaluation of the map.
+_FUSED_QUERY_BYTES = 32 << 20
+_FUSED_QUERIES = 8
+
+#: Something to do with the mapped rows ``first`` to ``last``, adding to a sum over columns.
+Visit = Callable[[Any, int, int, Vector], None]
+
+
+class RecomputedDesign:
+    """The blocks of a map over rows of X, in the order of the loss, recomputed in every pass.
+
+    Parameters
+    ----------
+    mapping : BlockMap
+        Makes the features; its factor is not applied (see :class:`FactoredDesign`).
+    X : ndarray or CSR matrix
+        As ``validation.check_matrix`` returns it.
+    rows : ndarray of int64, optional
+        Row numbers in the order of the loss; None takes all rows as they stand.
+    n_threads : int
+        Threads to use; the result does not depend on it.
+
+    Notes
+    -----
+    Beside X this holds one block of rows per thread and 64 partial sums. A pass costs the map once where
+    it is fused and twice where it is split.
+    """
+
+    def __init__(
+        self, mapping: BlockMap, X: Matrix, rows: NDArray[np.int64] | None = None, *, n_threads: int
+    ) -> None:
+        self._map = mapping
+        self._X = X
+        self._rows = rows
+        self._n_threads = n_threads
+        self.shape = (X.shape[0] if rows is None else len(rows), mapping.width)
+        self._blocks = row_blocks(self.shape[0], block_rows(mapping))
+
+    def scores(self, w: Vector) -> Vector:
+        """Return ``Z w``."""
+        out = np.empty(self.shape[0])
+
+        def visit(bounds: tuple[int, int]) -> None:
+            self._block(*bounds).scores(w, out[slice(*bounds)], 1)
+
+        run_parallel(visit, self._blocks, self._n_threads)
+        return out
+
+    def adjoint(self, g: Vector) -> Vector:
+        """Return ``Z' g``."""
+
+        def visit(block: Any, first: int, last: int, out: Vector) -> None:
+            _adjoint(block, g[first:last], out)
+
+        return self._summed(self._blocks, visit)
+
+    def fuses(self, loss: QueryLoss) -> bool:
+        """Whether whole queries fit a block."""
+        longest = loss.longest_query * self.shape[1] * self._map.dtype.itemsize
+        return loss.n_queries >= _FUSED_QUERIES and longest <= _FUSED_QUERY_BYTES
+
+    def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
+        """Return scores, value and gradient of the loss there, and ``Z' g``, evaluating the map once."""
+        scores, gradient = np.empty(self.shape[0]), np.empty(self.shape[0])
+        runs, bounds = self._runs(loss)
+        values = np.zeros(len(runs))
+        number = {first: k for k, (first, _) in enumerate(bounds)}
+
+        def visit(block: Any, first: int, last: int, out: Vector) -> None:
+            k = number[first]
+            block.scores(w, scores[first:last], 1)
+            values[k] = loss.evaluate_queries(*runs[k], scores, gradient)
+            _adjoint(block, gradient[first:last], out)
+
+        adjoint = self._summed(bounds, visit)
+        return scores, float(values.sum()), gradient, adjoint
+
+    def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
+        """Return ``Z' H(scores) Z v``, evaluating the map once."""
+        direction, product = np.empty(self.shape[0]), np.empty(self.shape[0])
+        runs, bounds = self._runs(loss)
+        number = {first: k for k, (first, _) in enumerate(bounds)}
+
+        def visit(block: Any, first: int, last: int, out: Vector) -> None:
+            block.scores(v, direction[first:last], 1)
+            loss.hessian_queries(*runs[number[first]], scores, direction, product)
+            _adjoint(block, product[first:last], out)
+
+        return self._summed(bounds, visit)
+
+    def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
+        """Estimate ``sum_i h_i (z_ij - mean_qj)^2`` for each column j from a sample of the rows."""
+        return sampled_squares(self.take, self.shape[1], row_weight, query_ptr)
+
+    def take(self, positions: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the mapped rows at these positions of the order."""
+        rows = positions if self._rows is None else self._rows[positions]
+        out = np.empty((len(rows), self.shape[1]), dtype=self._map.dtype)
+        self._map.transform_block(self._X[rows], out)
+        return out
+
+    def _runs(self, loss: QueryLoss) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Return runs of queries that have rows, and the bounds of these rows."""
+        ptr = loss.query_ptr
+        runs = query_runs(ptr, block_rows(self._map))
+        runs = [(first, last) for first, last in runs if ptr[last] > ptr[first]]
+        return runs, [(int(ptr[first]), int(ptr[last])) for first, last in runs]
+
+    def _block(self, first: int, last: int) -> Any:
+        """Return the mapped rows ``first`` to ``last``, as a kernel."""
+        out = np.empty((last - first, self.shape[1]), dtype=self._map.dtype)
+        self._map.transform_block(take_rows(self._X, self._rows, first, last), out)
+        return _DENSE[out.dtype.name](out, None)
+
+    def _summed(self, blocks: list[tuple[int, int]], visit: Visit) -> Vector:
+        """Visit all blocks and return the sum of what they add, each group of blocks in its own order."""
+        shares = groups(len(blocks))
+        partial = np.zeros((len(shares), self.shape[1]))
+
+        def visit_group(k: int) -> None:
+            for number in shares[k]:
+                first, last = blocks[number]
+                visit(self._block(first, last), first, last, partial[k])
+
+        run_parallel(visit_group, range(len(shares)), self._n_threads)
+        return np.asarray(partial.sum(axis=0))
+
+
+def _adjoint(block: Any, g: Vector, out: Vector) -> None:
+    """Add ``B' g`` to ``out``."""
+    partial, added = np.empty((1, len(out))), np.empty(len(out))
+    block.adjoint(g, partial, added, 1)
+    out += added

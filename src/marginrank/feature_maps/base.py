@@ -1,0 +1,179 @@
+"""What feature maps share: checks of input, the blocked transform, and the way to and from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from marginrank import validation as gate
+from marginrank.designs.blocks import BlockMap, map_features, n_features_out
+from marginrank.exceptions import MarginRankError, ModelFileError
+from marginrank.threads import resolve_threads
+
+#: A map as data: JSON values, and arrays of float32, float64, int32 or int64 that are not empty.
+State = tuple[dict[str, Any], dict[str, NDArray[Any]]]
+
+_DTYPES = ("float32", "float64")
+
+
+class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the feature maps: a scikit-learn transformer around a block map."""
+
+    #: The name in a state.
+    map_name: ClassVar[str]
+
+    n_components: int
+    dtype: Any
+    n_jobs: int | None
+    n_features_in_: int
+
+    def block_map(self) -> BlockMap:
+        """Return the fitted map as designs take it."""
+        raise NotImplementedError
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Map rows to features.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            The rows. Sparse rows are never made dense, except a block at a time where the kernel needs it.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features_out)
+            The features, float32 or float64 as ``dtype`` says.
+        """
+        check_is_fitted(self)
+        X = self._check_matrix(X, reset=False)
+        return map_features(self.block_map(), X, n_threads=resolve_threads(self.n_jobs))
+
+    def to_state(self) -> State:
+        """Return the fitted map as data, for a file: nothing in it is code.
+
+        Returns
+        -------
+        header : dict
+            JSON values; ``map`` and ``state_version`` say how to read the rest.
+        arrays : dict of ndarray
+            By name.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        header, arrays = self._state()
+        common = {
+            "map": self.map_name,
+            "state_version": 1,
+            "dtype": np.dtype(self.dtype).name,
+            "n_features_in": int(self.n_features_in_),
+            "feature_names_in": None if names is None else [str(name) for name in names],
+        }
+        return {**common, **header}, arrays
+
+    @classmethod
+    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a fitted map from what ``to_state`` returned; its features have the same bits.
+
+        Raises
+        ------
+        ModelFileError
+            If the parts do not fit together.
+        """
+        if header.get("map") != cls.map_name or header.get("state_version") != 1:
+            raise ModelFileError(
+                f"Expected the state of a {cls.map_name!r} feature map of version 1; got map "
+                f"{header.get('map')!r} of version {header.get('state_version')!r}."
+            )
+        n_features, names, dtype = (header.get(k) for k in ("n_features_in", "feature_names_in", "dtype"))
+        if type(n_features) is not int or n_features < 1 or dtype not in _DTYPES:
+            raise ModelFileError(
+                f"The state of a feature map needs a positive n_features_in and dtype float32 or float64; "
+                f"got {n_features!r} and {dtype!r}."
+            )
+        if names is not None and (not isinstance(names, list) or len(names) != n_features):
+            raise ModelFileError(f"feature_names_in must list {n_features} names, or be null.")
+        fitted = cls._from_state(header, arrays)
+        fitted.n_features_in_ = n_features
+        if names is not None:
+            fitted.feature_names_in_ = np.array([str(name) for name in names], dtype=object)
+        return fitted
+
+    def _state(self) -> State:
+        raise NotImplementedError
+
+    @classmethod
+    def _from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        raise NotImplementedError
+
+    @property
+    def _n_features_out(self) -> int:
+        return n_features_out(self.block_map())
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []  # dtype= decides
+        return tags
+
+    def _check_dtype(self) -> np.dtype[Any]:
+        try:
+            dtype: np.dtype[Any] = np.dtype(self.dtype)
+        except TypeError:
+            dtype = np.dtype(object)
+        if dtype.name not in _DTYPES:
+            raise MarginRankError(f"dtype must be 'float32' or 'float64'; got {self.dtype!r}.")
+        return dtype
+
+    def _check_matrix(self, X: Any, *, reset: bool) -> gate.Matrix:
+        """Return X as the kernels take it, finite, with scikit-learn's checks of width and names."""
+        names = None
+        if gate.is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            X, names = gate.check_matrix(X)
+        else:
+            X = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse=("csr", "csc"),
+                dtype=[np.float64, np.float32],
+                order="C",
+                ensure_all_finite=False,
+                accept_large_sparse=True,
+            )
+            X, _ = gate.check_matrix(X)
+        gate.check_finite(X, names)
+        return X
+
+
+def check_count(value: Any, name: str) -> int:
+    """Return a whole number of at least 1."""
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1:
+        return int(value)
+    raise MarginRankError(f"{name} must be an integer of at least 1; got {value!r}.")
+
+
+def state_array(
+    arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int | None, ...], kind: str = "f"
+) -> NDArray[Any]:
+    """Return an array of a state, or raise unless it is there with this shape and only finite numbers."""
+    array = arrays.get(name)
+    sound = (
+        isinstance(array, np.ndarray)
+        and array.dtype.kind == kind
+        and array.ndim == len(shape)
+        and all(want in (None, got) for want, got in zip(shape, array.shape, strict=True))
+        and bool(np.isfinite(array).all())
+    )
+    if array is None or not sound:
+        raise ModelFileError(
+            f"The state of a feature map needs the array {name!r} of shape {shape}, finite, of kind {kind!r}."
+        )
+    return array

@@ -1,0 +1,86 @@
+"""The width of a kernel: a number, or a rule that takes it from the data."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances, manhattan_distances
+
+from marginrank.exceptions import MarginRankError
+from marginrank.validation import Matrix, is_sparse
+
+# Half a million distances give the median to a fraction of a percent.
+_MEDIAN_ROWS = 1000
+#: Kernels that have a gamma, and the power of the data's unit that it divides by.
+UNITS = {"rbf": 2, "laplacian": 1, "chi2": 1, "polynomial": 2}
+
+
+def resolve_gamma(gamma: Any, kernel: str, X: Matrix, rng: np.random.RandomState) -> float | None:
+    """Return gamma as a number, or None for a kernel that has none.
+
+    Parameters
+    ----------
+    gamma : float or {"scale", "median"}
+        A number is taken as it is. "scale" is ``1 / (n_features * Var)`` over all entries of X, as in
+        scikit-learn's SVC, with the standard deviation instead where the kernel's distance is of the first
+        power (laplacian, chi2). "median" is 1 over the median of the kernel's own distance between rows:
+        squared Euclidean, L1, or chi-squared.
+    kernel : str
+        The name of the kernel.
+    X : ndarray or CSR matrix
+        The rows.
+    rng : RandomState
+        Draws the rows that the median is taken over.
+
+    Examples
+    --------
+    >>> resolve_gamma("scale", "rbf", np.array([[0.0, 2.0], [2.0, 0.0]]), np.random.RandomState(0))
+    0.5
+    """
+    if kernel not in UNITS:
+        return None
+    if gamma == "scale":
+        return _scale(X, UNITS[kernel])
+    if gamma == "median":
+        return _median(X, kernel, rng)
+    if isinstance(gamma, Real) and not isinstance(gamma, bool) and 0 < float(gamma) < np.inf:
+        return float(gamma)
+    raise MarginRankError(f"gamma must be a positive, finite number, 'scale' or 'median'; got {gamma!r}.")
+
+
+def _scale(X: Matrix, power: int) -> float:
+    n_entries = X.shape[0] * X.shape[1]
+    if is_sparse(X):
+        if not X.has_canonical_format:  # entries stored twice count as their sum
+            X = X.copy()
+            X.sum_duplicates()
+        values = X.data.astype(np.float64)
+        mean = float(values.sum()) / n_entries
+        # The entries that are not stored lie at -mean.
+        squares = float(np.square(values - mean).sum()) + (n_entries - len(values)) * mean**2
+        variance = squares / n_entries
+    else:
+        variance = float(np.var(X, dtype=np.float64))
+    spread = variance ** (power / 2)
+    return 1.0 / (X.shape[1] * spread) if 0 < spread < np.inf else 1.0
+
+
+def _median(X: Matrix, kernel: str, rng: np.random.RandomState) -> float:
+    if kernel == "polynomial":
+        raise MarginRankError(
+            "gamma='median' needs a kernel of a distance: 'rbf', 'laplacian' or 'chi2'; got 'polynomial'. "
+            "Use gamma='scale' or a number."
+        )
+    rows = rng.permutation(X.shape[0])[:_MEDIAN_ROWS]
+    sample = X[np.sort(rows)]
+    if kernel == "rbf":
+        distance = euclidean_distances(sample, squared=True)
+    elif kernel == "laplacian":
+        distance = manhattan_distances(sample)
+    else:
+        distance = -additive_chi2_kernel(sample.toarray() if is_sparse(sample) else sample)
+    distance = distance[np.triu_indices_from(distance, 1)]
+    distance = distance[distance > 0]  # rows that occur twice say nothing about the spread
+    return 1.0 / float(np.median(distance)) if len(distance) else 1.0

@@ -1,0 +1,139 @@
+"""Kernel values between rows and landmarks, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import (
+    chi2_kernel,
+    cosine_similarity,
+    laplacian_kernel,
+    polynomial_kernel,
+    rbf_kernel,
+)
+
+from marginrank.validation import Matrix, is_sparse
+
+#: Kernels by name, and which of gamma, degree and coef0 each takes.
+KERNELS: Mapping[str, tuple[Callable[..., Any] | None, tuple[str, ...]]] = {
+    "rbf": (rbf_kernel, ("gamma",)),
+    "laplacian": (laplacian_kernel, ("gamma",)),
+    "polynomial": (polynomial_kernel, ("gamma", "degree", "coef0")),
+    "cosine": (cosine_similarity, ()),
+    "chi2": (chi2_kernel, ("gamma",)),
+    "precomputed": (None, ()),
+}
+# Squared distances from products lose digits where rows lie far from the centre: in float32 the exponent
+# is off by about 1e-7 times this, and beyond it the products are done in float64.
+_LARGEST_FLOAT32_EXPONENT = 16.0
+
+
+class KernelColumns:
+    """The map from a row ``x`` to ``k(x, l)`` for all landmarks ``l``, followed by a factor.
+
+    Parameters
+    ----------
+    kernel : str
+        One of ``KERNELS``.
+    landmarks : ndarray or CSR matrix of shape (n_landmarks, n_features)
+        For "precomputed" instead the numbers of their columns.
+    parameters : mapping
+        ``gamma``, ``degree`` and ``coef0``; what the kernel does not take is ignored.
+    dtype : dtype
+        Of the values: float32 or float64.
+    factor : ndarray of shape (n_landmarks, rank), optional
+        What the values are multiplied by.
+
+    Examples
+    --------
+    >>> columns = KernelColumns("rbf", np.array([[0.0], [1.0]]), {"gamma": 1.0}, np.dtype("float64"))
+    >>> out = np.empty((1, 2))
+    >>> columns.transform_block(np.array([[1.0]]), out)
+    >>> out.round(3)
+    array([[0.368, 1.   ]])
+    """
+
+    def __init__(
+        self,
+        kernel: str,
+        landmarks: Matrix,
+        parameters: Mapping[str, Any],
+        dtype: np.dtype[Any],
+        factor: NDArray[np.float64] | None = None,
+    ) -> None:
+        self._function, takes = KERNELS[kernel]
+        self._parameters = {name: parameters[name] for name in takes}
+        self._landmarks = landmarks
+        self._dense_only = kernel == "chi2"
+        self.kernel = kernel
+        self.width = landmarks.shape[0]
+        self.dtype = np.dtype(dtype)
+        self.factor = factor
+        if kernel == "rbf" and not is_sparse(landmarks):
+            self._prepare_rbf(float(parameters["gamma"]))
+        elif kernel in ("cosine", "polynomial") and not is_sparse(landmarks):
+            self._landmarks = landmarks.astype(self.dtype, copy=False)
+
+    def _prepare_rbf(self, gamma: float) -> None:
+        """Make the exponent ``2 gamma x.l - gamma |x|^2 - gamma |l|^2`` one product of wider matrices."""
+        landmarks = np.asarray(self._landmarks, dtype=np.float64)
+        # The kernel sees differences only, and products lose fewer digits about the centre.
+        self._centre = landmarks.mean(axis=0)
+        centred = landmarks - self._centre
+        squares = np.einsum("ij,ij->i", centred, centred)
+        far = gamma * float(squares.max()) > _LARGEST_FLOAT32_EXPONENT
+        self._product_dtype = np.dtype(np.float64) if far else self.dtype
+        rows = [2.0 * gamma * centred.T, np.full((1, self.width), -gamma), -gamma * squares[None, :]]
+        self._product = np.concatenate(rows).astype(self._product_dtype)
+
+    def transform_block(self, X: Matrix, out: NDArray[Any]) -> None:
+        """Write the kernel values of the rows of X into ``out`` of shape (n_rows, n_landmarks)."""
+        if self.kernel == "precomputed":
+            chosen = X[:, self._landmarks]
+            out[...] = chosen.toarray() if is_sparse(chosen) else chosen
+        elif self.kernel == "rbf" and not is_sparse(X) and not is_sparse(self._landmarks):
+            self._rbf(X, out)
+        else:
+            out[...] = self._by_function(X)
+
+    def _by_function(self, X: Matrix) -> NDArray[Any]:
+        landmarks = self._landmarks
+        if self._dense_only:  # only this block of X, and the landmarks
+            X, landmarks = (M.toarray() if is_sparse(M) else M for M in (X, landmarks))
+        elif not is_sparse(landmarks) and not is_sparse(X):
+            X = X.astype(landmarks.dtype, copy=False)
+        assert self._function is not None
+        return np.asarray(self._function(X, landmarks, **self._parameters))
+
+    def _rbf(self, X: NDArray[Any], out: NDArray[Any]) -> None:
+        n_rows, n_features = X.shape
+        centred = X - self._centre
+        wide = np.empty((n_rows, n_features + 2), dtype=self._product_dtype)
+        wide[:, :n_features] = centred
+        wide[:, n_features] = np.einsum("ij,ij->i", centred, centred)
+        wide[:, n_features + 1] = 1.0
+        exponent = out if out.dtype == self._product_dtype else np.empty(out.shape, self._product_dtype)
+        np.matmul(wide, self._product, out=exponent)
+        np.minimum(exponent, 0.0, out=exponent)  # rounding puts a row that is a landmark above 1
+        np.exp(exponent, out=out, casting="same_kind")
+
+
+def kernel_diagonal(kernel: str, X: Matrix, parameters: Mapping[str, Any]) -> NDArray[np.float64]:
+    """Return ``k(x, x)`` for each row.
+
+    Examples
+    --------
+    >>> kernel_diagonal("polynomial", np.array([[2.0]]), {"gamma": 1.0, "degree": 2, "coef0": 1.0})
+    array([25.])
+    """
+    if kernel == "precomputed":
+        return np.asarray(X.diagonal(), dtype=np.float64)
+    if kernel == "polynomial":
+        squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
+        squares = np.asarray(squares, dtype=np.float64).ravel()
+        base = parameters["gamma"] * squares + parameters["coef0"]
+        return np.asarray(base ** parameters["degree"])
+    return np.ones(X.shape[0])

@@ -1,0 +1,115 @@
+"""Which rows stand for all of them: three ways to choose the landmarks of a Nystroem map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, eigvalsh
+from sklearn.cluster import kmeans_plusplus
+
+from marginrank.designs.blocks import BlockMap, block_rows, row_blocks, run_parallel
+from marginrank.exceptions import MarginRankError
+from marginrank.threads import one_blas_thread
+from marginrank.validation import Matrix
+
+Indices = NDArray[np.int64]
+LANDMARKS = ("uniform", "kmeans++", "leverage")
+
+# k-means++ looks at every row for every landmark; a sample this many times as large is as good.
+_SAMPLE_FACTOR = 10
+
+
+def choose_landmarks(
+    how: str,
+    X: Matrix,
+    n_landmarks: int,
+    columns: Callable[[Indices], BlockMap],
+    diagonal: Callable[[], NDArray[np.float64]],
+    rng: np.random.RandomState,
+    n_threads: int,
+) -> Indices:
+    """Return the numbers of ``n_landmarks`` different rows, in ascending order.
+
+    Parameters
+    ----------
+    how : {"uniform", "kmeans++", "leverage"}
+        Every row alike; far apart from each other, by squared Euclidean distance; or with probability
+        proportional to what a uniform pilot sample leaves unexplained of a row in the kernel's feature space
+        (ridge leverage scores).
+    X : ndarray or CSR matrix
+        The rows.
+    n_landmarks : int
+        How many; at most the number of rows.
+    columns : callable
+        Makes a map to kernel values with the rows of given numbers.
+    diagonal : callable
+        Returns ``k(x, x)`` for all rows.
+    rng : RandomState
+        The only source of chance.
+    n_threads : int
+        Threads to use; the result does not depend on it.
+    """
+    if how not in LANDMARKS:
+        raise MarginRankError(f"landmarks must be 'uniform', 'kmeans++' or 'leverage'; got {how!r}.")
+    n_rows = X.shape[0]
+    if n_landmarks == n_rows:
+        return np.arange(n_rows)
+    if how == "kmeans++":
+        return _kmeans_plusplus(X, n_landmarks, rng)
+    uniform = np.sort(rng.permutation(n_rows)[:n_landmarks])
+    if how == "uniform":
+        return uniform
+    score = _leverage(X, columns(uniform), uniform, diagonal(), n_threads)
+    return np.sort(rng.choice(n_rows, n_landmarks, replace=False, p=score / score.sum()))
+
+
+def _kmeans_plusplus(X: Matrix, n_landmarks: int, rng: np.random.RandomState) -> Indices:
+    n_rows = X.shape[0]
+    sample = np.sort(rng.permutation(n_rows)[: max(_SAMPLE_FACTOR * n_landmarks, 1000)])
+    with one_blas_thread():
+        _, found = kmeans_plusplus(X[sample], n_landmarks, random_state=rng)
+    chosen = np.unique(sample[found])
+    # Where rows occur many times over, it finds the same one again; the rest is chosen uniformly.
+    others = np.setdiff1d(sample, chosen)
+    missing = rng.permutation(others)[: n_landmarks - len(chosen)]
+    return np.sort(np.concatenate([chosen, missing]))
+
+
+def _leverage(
+    X: Matrix, columns: BlockMap, pilot: Indices, diagonal: NDArray[np.float64], n_threads: int
+) -> NDArray[np.float64]:
+    """Return ``k(x, x) - k_x' (W + mu I)^-1 k_x``, the ridge leverage scores up to a factor.
+
+    The ridge mu is the mean of the pilot's eigenvalues below the upper half of them, over that half's size:
+    what a rank of half the landmarks cannot reach.
+    """
+    W = np.empty((len(pilot), len(pilot)), dtype=columns.dtype)
+    columns.transform_block(X[pilot], W)
+    gram = W.astype(np.float64)
+    gram = (gram + gram.T) / 2
+    with one_blas_thread():
+        values = eigvalsh(gram)[::-1]
+        half = max(1, len(values) // 2)
+        ridge = max(float(values[half:].clip(0).sum()) / half, 1e-7 * float(values[0]), 1e-300)
+        gram[np.diag_indices_from(gram)] += ridge
+        solver = cho_factor(gram)
+    score = np.empty(X.shape[0])
+
+    def fill(bounds: tuple[int, int]) -> None:
+        first, last = bounds
+        block = np.empty((last - first, len(pilot)), dtype=columns.dtype)
+        columns.transform_block(X[first:last], block)
+        explained = np.einsum("ij,ji->i", block, cho_solve(solver, block.T.astype(np.float64)))
+        score[first:last] = diagonal[first:last] - explained
+
+    run_parallel(fill, row_blocks(X.shape[0], block_rows(columns)), n_threads)
+    # A floor gives rows that the pilot explains in full a small chance, and there are always enough of them.
+    return np.maximum(score, max(1e-6 * float(np.abs(diagonal).mean()), 1e-300))
+
+
+def landmark_rows(X: Matrix, chosen: Indices, kernel: str) -> Any:
+    """Return what the map keeps of the landmarks: the rows, or their numbers for a precomputed kernel."""
+    return chosen if kernel == "precomputed" else X[chosen]
