@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginrank import validation as gate
@@ -133,23 +133,21 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _check_matrix(self, X: Any, *, reset: bool) -> gate.Matrix:
         """Return X as the kernels take it, finite, with scikit-learn's checks of width and names."""
-        names = None
-        if gate.is_frame(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            X, names = gate.check_matrix(X)
-        else:
-            X = validate_data(
-                self,
+        given = X
+        if not gate.is_frame(X):
+            X = given = check_array(
                 X,
-                reset=reset,
                 accept_sparse=("csr", "csc"),
                 dtype=[np.float64, np.float32],
                 order="C",
                 ensure_all_finite=False,
                 accept_large_sparse=True,
+                estimator=self,
+                input_name="X",
             )
-            X, _ = gate.check_matrix(X)
+        X, names = gate.check_matrix(X)
         gate.check_finite(X, names)
+        validate_data(self, given, reset=reset, skip_check_array=True)
         return X
 
 

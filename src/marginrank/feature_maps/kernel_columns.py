@@ -74,7 +74,9 @@ class KernelColumns:
         self.factor = factor
         if kernel == "rbf" and not is_sparse(landmarks):
             self._prepare_rbf(float(parameters["gamma"]))
-        elif kernel in ("cosine", "polynomial") and not is_sparse(landmarks):
+        elif is_sparse(landmarks):
+            self._landmarks = _with_small_indices(landmarks)
+        elif kernel in ("cosine", "polynomial"):
             self._landmarks = landmarks.astype(self.dtype, copy=False)
 
     def _prepare_rbf(self, gamma: float) -> None:
@@ -102,8 +104,10 @@ class KernelColumns:
     def _by_function(self, X: Matrix) -> NDArray[Any]:
         landmarks = self._landmarks
         if self._dense_only:  # only this block of X, and the landmarks
-            X, landmarks = (M.toarray() if is_sparse(M) else M for M in (X, landmarks))
-        elif not is_sparse(landmarks) and not is_sparse(X):
+            X, landmarks = (M.toarray() if is_sparse(M) else np.require(M, None, "W") for M in (X, landmarks))
+        elif is_sparse(X):
+            X = _with_small_indices(X)
+        elif not is_sparse(landmarks):
             X = X.astype(landmarks.dtype, copy=False)
         assert self._function is not None
         return np.asarray(self._function(X, landmarks, **self._parameters))
@@ -119,6 +123,13 @@ class KernelColumns:
         np.matmul(wide, self._product, out=exponent)
         np.minimum(exponent, 0.0, out=exponent)  # rounding puts a row that is a landmark above 1
         np.exp(exponent, out=out, casting="same_kind")
+
+
+def _with_small_indices(X: Matrix) -> Matrix:
+    """Return CSR rows with 32-bit indices, the only ones that scikit-learn's L1 distance takes."""
+    if X.indices.dtype == np.int32 or max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
+        return X
+    return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
 def kernel_diagonal(kernel: str, X: Matrix, parameters: Mapping[str, Any]) -> NDArray[np.float64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
@@ -36,10 +38,18 @@ def whitening(
     with one_blas_thread():
         values, vectors = eigh((W + W.T) / 2)
     values, vectors = values[::-1], vectors[:, ::-1]
-    if not values[0] > 0 or values[-1] < -_NEGATIVE * values[0]:
+    if not values[0] > 0:
         raise MarginRankError(
-            "The kernel matrix of the landmarks must be positive semidefinite and not zero; its eigenvalues "
-            f"run from {values[-1]:.3g} to {values[0]:.3g}. Check the precomputed kernel, coef0, or X."
+            "The kernel matrix of the landmarks must have a positive eigenvalue; the largest is "
+            f"{values[0]:.3g}. Check the precomputed kernel, coef0, or X."
+        )
+    if values[-1] < -_NEGATIVE * values[0]:
+        warnings.warn(
+            "The kernel matrix of the landmarks is not positive semidefinite: its eigenvalues run from "
+            f"{values[-1]:.3g} to {values[0]:.3g}. The negative ones are dropped; check the precomputed "
+            "kernel, or coef0.",
+            UserWarning,
+            stacklevel=3,
         )
     n_kept = int(np.count_nonzero(values > cutoff * values[0]))
     n_kept = n_kept if rank is None else min(n_kept, rank)
