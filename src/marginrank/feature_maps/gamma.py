@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances, manhattan_distances
 
 from marginrank.exceptions import MarginRankError
+from marginrank.feature_maps.kernel_columns import with_small_indices
 from marginrank.validation import Matrix, is_sparse
 
 # Half a million distances give the median to a fraction of a percent.
@@ -75,6 +76,7 @@ def _median(X: Matrix, kernel: str, rng: np.random.RandomState) -> float:
         )
     rows = rng.permutation(X.shape[0])[:_MEDIAN_ROWS]
     sample = X[np.sort(rows)]
+    sample = with_small_indices(sample) if is_sparse(sample) else sample
     if kernel == "rbf":
         distance = euclidean_distances(sample, squared=True)
     elif kernel == "laplacian":

@@ -75,7 +75,7 @@ class KernelColumns:
         if kernel == "rbf" and not is_sparse(landmarks):
             self._prepare_rbf(float(parameters["gamma"]))
         elif is_sparse(landmarks):
-            self._landmarks = _with_small_indices(landmarks)
+            self._landmarks = with_small_indices(landmarks)
         elif kernel in ("cosine", "polynomial"):
             self._landmarks = landmarks.astype(self.dtype, copy=False)
 
@@ -106,7 +106,7 @@ class KernelColumns:
         if self._dense_only:  # only this block of X, and the landmarks
             X, landmarks = (M.toarray() if is_sparse(M) else np.require(M, None, "W") for M in (X, landmarks))
         elif is_sparse(X):
-            X = _with_small_indices(X)
+            X = with_small_indices(X)
         elif not is_sparse(landmarks):
             X = X.astype(landmarks.dtype, copy=False)
         assert self._function is not None
@@ -125,7 +125,7 @@ class KernelColumns:
         np.exp(exponent, out=out, casting="same_kind")
 
 
-def _with_small_indices(X: Matrix) -> Matrix:
+def with_small_indices(X: Matrix) -> Matrix:
     """Return CSR rows with 32-bit indices, the only ones that scikit-learn's L1 distance takes."""
     if X.indices.dtype == np.int32 or max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
         return X
