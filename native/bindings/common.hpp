@@ -62,6 +62,7 @@ template <class T>
 
 // Each file of this folder adds its part to the module.
 void bind_checks(nb::module_& m);
+void bind_kernel_path(nb::module_& m);
 void bind_letor(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_matrices(nb::module_& m);

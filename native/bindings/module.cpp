@@ -18,6 +18,7 @@ NB_MODULE(MARGINRANK_MODULE, m) {
     m.doc() = "Compiled kernels of marginrank; import them through marginrank._kernels.";
     m.def("has_wide_registers", &has_wide_registers);
     bind_checks(m);
+    bind_kernel_path(m);
     bind_letor(m);
     bind_losses(m);
     bind_matrices(m);

@@ -1,0 +1,164 @@
+// Dense linear algebra of the exact path: products with the kernel matrix, the inverse of the active system
+// under bordering, and a Cholesky factor that leaves dependent rows out.
+//
+// Sums run in four lanes or element by element, so they have the same bits for any register width.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "marginrank/simd.hpp"
+
+namespace marginrank {
+
+inline double dot_product(const double* a, const double* b, std::size_t n) {
+    Real4 even = all4(0.0), odd = all4(0.0);
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        even += load4(a + i) * load4(b + i);
+        odd += load4(a + i + 4) * load4(b + i + 4);
+    }
+    double sum = sum4(even + odd);
+    for (; i < n; ++i) sum += a[i] * b[i];
+    return sum;
+}
+
+inline void add_multiple(double* __restrict y, double factor, const double* __restrict x, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) y[i] += factor * x[i];
+}
+
+// out = K c for a symmetric K. Rows where c is 0 are not read: few rows have active pairs for most of a path.
+inline void multiply_kernel(const double* kernel, std::size_t n, const double* c, double* __restrict out) {
+    std::fill(out, out + n, 0.0);
+    const double* row[4];
+    double factor[4];
+    int filled = 0;
+    for (std::size_t r = 0; r < n; ++r) {
+        if (c[r] == 0.0) continue;
+        row[filled] = kernel + r * n;
+        factor[filled] = c[r];
+        if (++filled < 4) continue;
+        filled = 0;
+        const double *k0 = row[0], *k1 = row[1], *k2 = row[2], *k3 = row[3];
+        const double c0 = factor[0], c1 = factor[1], c2 = factor[2], c3 = factor[3];
+        for (std::size_t j = 0; j < n; ++j) out[j] += (c0 * k0[j] + c1 * k1[j]) + (c2 * k2[j] + c3 * k3[j]);
+    }
+    for (int f = 0; f < filled; ++f) add_multiple(out, factor[f], row[f], n);
+}
+
+// Lower Cholesky factor of a symmetric matrix that may be singular: a row that depends on those before it up
+// to rounding is left out, and its unknown stays 0 in solve().
+class PartialCholesky {
+public:
+    // q      lower triangle, row stride size; overwritten by the factor
+    // scale  size of the terms that each diagonal entry was computed from
+    PartialCholesky(std::vector<double> q, std::size_t size, const double* scale)
+        : size_(size), factor_(std::move(q)), left_out_(size, false) {
+        constexpr double kRounding = 1e-14;
+        for (std::size_t i = 0; i < size_; ++i) {
+            double* mine = row(i);
+            for (std::size_t j = 0; j < i; ++j)
+                mine[j] = left_out_[j] ? 0.0 : (mine[j] - dot_product(mine, row(j), j)) / row(j)[j];
+            const double rest = mine[i] - dot_product(mine, mine, i);
+            left_out_[i] = !(rest > kRounding * scale[i]);
+            if (left_out_[i]) std::fill(mine, mine + i, 0.0);
+            mine[i] = left_out_[i] ? 1.0 : std::sqrt(rest);
+        }
+    }
+
+    bool left_out(std::size_t i) const { return left_out_[i]; }
+
+    void solve(double* x) const {
+        for (std::size_t i = 0; i < size_; ++i)
+            x[i] = left_out_[i] ? 0.0 : (x[i] - dot_product(row(i), x, i)) / row(i)[i];
+        for (std::size_t i = size_; i-- > 0;) {
+            x[i] /= row(i)[i];
+            add_multiple(x, -x[i], row(i), i);
+        }
+    }
+
+    // The inverse in full, for a factor without rows left out; row stride `stride`.
+    void invert(double* inverse, std::size_t stride) const {
+        std::vector<double> lower(size_ * size_, 0.0);
+        for (std::size_t i = 0; i < size_; ++i) {
+            double* mine = &lower[i * size_];
+            for (std::size_t j = 0; j < i; ++j) add_multiple(mine, -row(i)[j], &lower[j * size_], j + 1);
+            mine[i] = 1.0;
+            for (std::size_t j = 0; j <= i; ++j) mine[j] /= row(i)[i];
+        }
+        for (std::size_t a = 0; a < size_; ++a) std::fill(inverse + a * stride, inverse + a * stride + size_, 0.0);
+        for (std::size_t i = 0; i < size_; ++i)
+            for (std::size_t a = 0; a <= i; ++a)
+                add_multiple(inverse + a * stride, lower[i * size_ + a], &lower[i * size_], i + 1);
+    }
+
+private:
+    double* row(std::size_t i) { return factor_.data() + i * size_; }
+    const double* row(std::size_t i) const { return factor_.data() + i * size_; }
+
+    std::size_t size_;
+    std::vector<double> factor_;
+    std::vector<bool> left_out_;
+};
+
+// The inverse of a symmetric positive definite matrix that gains and loses one row and column at a time.
+class BorderedInverse {
+public:
+    std::size_t size() const { return size_; }
+    const double* row(std::size_t i) const { return values_.data() + i * stride_; }
+
+    void multiply(const double* x, double* y) const {
+        for (std::size_t i = 0; i < size_; ++i) y[i] = dot_product(row(i), x, size_);
+    }
+
+    // Border with a row whose product with this inverse is u and whose Schur complement is d > 0.
+    void append(const double* u, double d) {
+        reserve(size_ + 1);
+        double* last = mutable_row(size_);
+        for (std::size_t i = 0; i < size_; ++i) {
+            add_multiple(mutable_row(i), u[i] / d, u, size_);
+            last[i] = mutable_row(i)[size_] = -u[i] / d;
+        }
+        last[size_++] = 1.0 / d;
+    }
+
+    // Take row j out; the last row moves into its place.
+    void remove(std::size_t j) {
+        const std::vector<double> out(row(j), row(j) + size_);
+        for (std::size_t i = 0; i < size_; ++i)
+            if (i != j) add_multiple(mutable_row(i), -out[i] / out[j], out.data(), size_);
+        const std::size_t last = --size_;
+        if (j == last) return;
+        std::copy(row(last), row(last) + size_ + 1, mutable_row(j));
+        mutable_row(j)[j] = row(last)[last];
+        for (std::size_t i = 0; i < size_; ++i)
+            if (i != j) mutable_row(i)[j] = row(last)[i];
+    }
+
+    void assign(const PartialCholesky& factor, std::size_t size) {
+        reserve(size);
+        size_ = size;
+        factor.invert(values_.data(), stride_);
+    }
+
+private:
+    double* mutable_row(std::size_t i) { return values_.data() + i * stride_; }
+
+    void reserve(std::size_t size) {
+        if (size <= stride_) return;
+        // A stride of an odd number of cache lines: rows a power of two apart would share cache sets.
+        const std::size_t wanted = (std::max(size, stride_ + stride_ / 2) + 15) / 16 * 16 + 8;
+        AlignedVector<double> larger(wanted * wanted, 0.0);
+        for (std::size_t i = 0; i < size_; ++i) std::copy(row(i), row(i) + size_, larger.data() + i * wanted);
+        values_.swap(larger);
+        stride_ = wanted;
+    }
+
+    std::size_t size_ = 0, stride_ = 0;
+    AlignedVector<double> values_;
+};
+
+}  // namespace marginrank
