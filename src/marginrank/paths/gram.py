@@ -1,0 +1,162 @@
+"""The kernel of a path: any of scikit-learn's, a function of two rows, or a matrix computed before."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+
+from marginrank.exceptions import MarginRankError
+from marginrank.validation import Vector, check_positive
+
+Matrix = NDArray[np.float64]
+# Rows whose squared distance is below this part of their squared norms are the same point: what differs is
+# the rounding of the kernel.
+_SAME_POINT = 1e-13
+# Eigenvalues below minus this part of the trace are not rounding.
+_NOT_POSITIVE = 1e-10
+# What the path holds for each entry of the kernel matrix (itself and the inverse of the active system) and
+# for each pair.
+_BYTES_PER_ENTRY = 16
+_BYTES_PER_PAIR = 64
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with its parameters; calling it gives the matrix between two sets of rows.
+
+    Parameters
+    ----------
+    kernel : str or callable
+        A name that scikit-learn knows, "precomputed", or a function of two rows.
+    gamma, degree, coef0 : float
+        Parameters of the named kernels that have them.
+    params : dict or None
+        Further parameters of a function.
+
+    Examples
+    --------
+    >>> Kernel("linear")(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[11.]])
+    """
+
+    kernel: Any = "rbf"
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    params: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.kernel):
+            known = sorted({*kernel_metrics(), "precomputed"})
+            if self.kernel not in known:
+                raise MarginRankError(f"kernel must be callable or one of {known}; got {self.kernel!r}.")
+        if self.gamma is not None:
+            check_positive(self.gamma, "gamma")
+
+    @property
+    def is_precomputed(self) -> bool:
+        """Whether users pass the matrix itself."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def __call__(self, X: Any, Y: Any) -> Matrix:
+        """Return the kernel of the rows of X with those of Y."""
+        if callable(self.kernel):
+            options = self.params or {}
+        else:
+            options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        values = pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, **options)
+        return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def gram_matrix(kernel: Kernel, X: Any) -> Matrix:
+    """Return the kernel matrix of the training rows, checked to be one.
+
+    Raises
+    ------
+    MarginRankError
+        If it is not square, finite, symmetric and positive semidefinite (on vectors that sum to 0, which is
+        all that differences of scores need).
+    """
+    if kernel.is_precomputed:
+        K = np.array(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+        if K.shape[0] != K.shape[1]:
+            raise MarginRankError(
+                f"A precomputed kernel must be square, (n_rows, n_rows); got shape {K.shape}."
+            )
+    else:
+        K = kernel(X, X)
+    largest = float(np.abs(K).max())
+    if not np.isfinite(largest):
+        raise MarginRankError(
+            "The kernel gave NaN or infinity; scale the features, or change its parameters."
+        )
+    if not np.allclose(K, K.T, rtol=0.0, atol=1e-8 * largest):
+        raise MarginRankError("The kernel matrix is not symmetric, so it is no kernel.")
+    K = 0.5 * (K + K.T)
+    _check_positive(K, largest)
+    return K
+
+
+def _check_positive(K: Matrix, largest: float) -> None:
+    mean = K.mean(axis=0)
+    centred = K - mean - mean[:, None] + mean.mean()
+    trace = abs(float(np.trace(centred)))
+    centred.flat[:: len(K) + 1] += _NOT_POSITIVE * trace + 1e-13 * largest + np.finfo(float).tiny
+    try:
+        linalg.cholesky(centred, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0])
+        raise MarginRankError(
+            f"The kernel is not positive definite: its matrix has the eigenvalue {lowest:.2g} where entries "
+            f"are up to {largest:.2g}. Choose another kernel or other parameters of it, or clip the "
+            "eigenvalues of a precomputed one."
+        ) from None
+
+
+def distinct_points(K: Matrix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return one row for each distinct point, and the number of its point for each row.
+
+    Equal rows (in the kernel's eyes) must be one point to the path, or rounding decides between them.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0], [1.0]])
+    >>> rows, point = distinct_points(X @ X.T)
+    >>> rows.tolist(), point.tolist()
+    ([0, 1], [0, 1, 0])
+    """
+    squares: Vector = np.diagonal(K)
+    first = np.empty(len(K), dtype=np.int64)
+    for r in range(len(K)):  # row by row: a matrix of distances would take as much memory as K
+        both = squares[r] + squares[: r + 1]
+        near = np.flatnonzero(both - 2.0 * K[r, : r + 1] <= _SAME_POINT * np.abs(both))
+        first[r] = first[near[0]] if len(near) and near[0] < r else r
+    rows, point = np.unique(first, return_inverse=True)
+    return rows, point.astype(np.int64, copy=False)
+
+
+def check_memory(n_rows: int, n_pairs: int) -> None:
+    """Raise if the path would not fit into the memory of this machine."""
+    needed = _BYTES_PER_ENTRY * n_rows**2 + _BYTES_PER_PAIR * n_pairs
+    present = physical_memory()
+    if needed > present:
+        raise MarginRankError(
+            f"The exact path of {n_rows:,} rows and {n_pairs:,} pairs would take about "
+            f"{needed / 2**30:,.1f} GiB of memory; this machine has {present / 2**30:,.1f}. Use "
+            "graph='sampled' if the pairs are too many, a subset of the rows, or RankSVM, which takes any number "
+            "of rows (for a kernel, on the features of sklearn.kernel_approximation.Nystroem)."
+        )
+
+
+def physical_memory() -> int:
+    """Return the memory of this machine in bytes; 16 GiB where it does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 16 * 2**30

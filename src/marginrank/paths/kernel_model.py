@@ -1,0 +1,239 @@
+"""A computed path: the models of kernel RankSVM at every alpha."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank import validation as gate
+from marginrank._kernels import KernelPath
+from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError
+from marginrank.paths.gram import Kernel
+from marginrank.paths.graphs import GraphPairs
+from marginrank.threads import one_blas_thread
+from marginrank.validation import Vector
+
+_ACCURATE = 1e-7
+_CHECKED = 12
+_ROWS_AT_ONCE = 2048
+_ROUNDING = 1e-12
+# By the codes of the native log: entered, left to 0, left to its weight, and went from bound to bound.
+_CHANGE_OF_ACTIVE = np.array([1, -1, -1, 0, 0])
+
+
+class KernelRankPath:
+    """The models of kernel RankSVM at every alpha, from :func:`kernel_rank_path`.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_events,)
+        The breakpoints, descending: between two of them ``alpha * f`` is linear in alpha. Empty if no pair
+        ever reaches its margin (pairs that cancel out).
+    active_size : ndarray of shape (n_events,)
+        Number of pairs at their margin below each breakpoint.
+    n_events_ : int
+        Number of breakpoints.
+    alpha_min_ : float
+        Where the path ended; models at smaller alpha are not known.
+    gap_ : float
+        Largest relative duality gap at 12 points of the path; 1e-7 or less unless accuracy was lost.
+    is_accurate : bool
+        Whether that is so.
+    status_ : {"finished", "max_events", "stopped", "interrupted", "stalled"}
+        What ended the path.
+    n_pairs_ : int
+        Pairs learned from.
+    pairs_ : ndarray of shape (n_pairs, 2)
+        Winner and loser of each pair, by row number.
+    pair_weight_ : ndarray of shape (n_pairs,)
+        Their weights.
+
+    Notes
+    -----
+    The path keeps a log of its events, not a model for each. The model at an alpha takes the solution of the
+    linear system of its active pairs.
+
+    Examples
+    --------
+    >>> from marginrank.paths import kernel_rank_path
+    >>> path = kernel_rank_path([[0.0], [1.0], [2.0]], [0, 1, 2], kernel="linear")
+    >>> path.alphas.round(4)[:1]  # (x_2 - x_0) times the mean difference of the pairs
+    array([2.6667])
+    >>> path.scores_at(0.5).round(4)
+    array([0., 1., 2.])
+    """
+
+    def __init__(
+        self, native: KernelPath, status: str, K: Any, kernel: Kernel, X: Any, pairs: GraphPairs
+    ) -> None:
+        self._native = native
+        self._K = K
+        self._kernel = kernel
+        self._X = X
+        self._pairs = pairs
+        self._total = float(pairs.weight.sum())
+        lambdas, _, changes = native.events()
+        self.alphas: Vector = lambdas / self._total
+        self.active_size: NDArray[np.int64] = np.cumsum(_CHANGE_OF_ACTIVE[changes])
+        self.n_events_ = len(lambdas)
+        self.alpha_min_ = native.reached / self._total
+        self.status_ = status
+        self.n_pairs_ = len(pairs.winner)
+        self.pairs_ = np.column_stack([pairs.winner, pairs.loser])
+        self.pair_weight_ = pairs.weight
+        self.gap_ = max(self.gap_at(alpha) for alpha in self._points_to_check())
+
+    def __repr__(self) -> str:
+        return (
+            f"KernelRankPath(n_events={self.n_events_}, n_pairs={self.n_pairs_}, "
+            f"alpha_min={self.alpha_min_:.3g}, gap={self.gap_:.1e}, {self.status_})"
+        )
+
+    @property
+    def is_accurate(self) -> bool:
+        """Whether the gap was 1e-7 or less wherever it was checked."""
+        return bool(self.gap_ <= _ACCURATE)
+
+    def duals_at(self, alpha: float) -> Vector:
+        """Return the dual variable of each pair, between 0 and its weight.
+
+        Parameters
+        ----------
+        alpha : float
+            At least ``alpha_min_``.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+        """
+        wanted = gate.check_positive(alpha, "alpha") * self._total
+        if wanted < self._native.reached * (1.0 - _ROUNDING):
+            raise MarginRankError(
+                f"The path ends at alpha={self.alpha_min_:.6g} (status '{self.status_}'); got {alpha:g}. "
+                "Compute it with a smaller alpha_min, or without max_events."
+            )
+        beta = np.empty(self.n_pairs_)
+        self._native.duals_at(max(wanted, self._native.reached), beta)
+        return np.clip(beta, 0.0, self._pairs.weight, out=beta)
+
+    def coef_at(self, alpha: float) -> Vector:
+        """Return the coefficient of each training row: the scores are ``K @ coef``.
+
+        Parameters
+        ----------
+        alpha : float
+            At least ``alpha_min_``.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self._coef(self.duals_at(alpha), alpha)
+
+    def scores_at(self, alpha: float) -> Vector:
+        """Return the scores of the training rows.
+
+        Parameters
+        ----------
+        alpha : float
+            At least ``alpha_min_``.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        with one_blas_thread():
+            return np.asarray(self._K @ self.coef_at(alpha))
+
+    def predict(self, X: Any, *, alpha: float) -> Vector:
+        """Return a score for each row; within a query, higher is better.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
+            The features; with a precomputed kernel its values between these rows and all training rows.
+        alpha : float
+            At least ``alpha_min_``.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        X = self._check_rows(X)
+        coef = self.coef_at(alpha)
+        with one_blas_thread():
+            if self._kernel.is_precomputed:
+                return np.asarray(X @ coef)
+            support = np.flatnonzero(coef)
+            scores = np.zeros(X.shape[0])
+            if len(support):
+                rows, coef = self._X[support], coef[support]
+                for begin in range(0, X.shape[0], _ROWS_AT_ONCE):
+                    part = slice(begin, begin + _ROWS_AT_ONCE)
+                    scores[part] = self._kernel(X[part], rows) @ coef
+            return scores
+
+    def objective_at(self, alpha: float) -> tuple[float, float]:
+        """Return the objective of the model and its lower bound, from the duals alone.
+
+        Parameters
+        ----------
+        alpha : float
+            At least ``alpha_min_``.
+
+        Returns
+        -------
+        primal, dual : float
+            ``mean loss + alpha/2 ||f||^2`` of the model, and the dual value, which no model can go below.
+        """
+        beta = self.duals_at(alpha)
+        coef = self._coef(beta, alpha)
+        weight, margin = self._pairs.weight, self._pairs.margin
+        with one_blas_thread():
+            scores = self._K @ coef
+            penalty = 0.5 * alpha * float(coef @ scores)
+        slack = np.maximum(0.0, margin - (scores[self._pairs.winner] - scores[self._pairs.loser]))
+        loss = float(np.sum(weight * slack)) / self._total
+        return loss + penalty, float(np.sum(margin * beta)) / self._total - penalty
+
+    def gap_at(self, alpha: float) -> float:
+        """Return the relative duality gap: how far the model is from the optimum, at most.
+
+        Parameters
+        ----------
+        alpha : float
+            At least ``alpha_min_``.
+
+        Returns
+        -------
+        float
+            ``(primal - dual) / primal``, computed from the duals in plain numpy.
+        """
+        primal, dual = self.objective_at(alpha)
+        return (primal - dual) / primal
+
+    def _coef(self, beta: Vector, alpha: float) -> Vector:
+        n = len(self._K)
+        won = np.bincount(self._pairs.winner, beta, minlength=n)
+        return (won - np.bincount(self._pairs.loser, beta, minlength=n)) / (alpha * self._total)
+
+    def _points_to_check(self) -> Vector:
+        if self.n_events_ == 0:
+            return np.array([max(self.alpha_min_, 1.0)])
+        return np.geomspace(self.alphas[0], self.alpha_min_, _CHECKED)
+
+    def _check_rows(self, X: Any) -> Any:
+        if isinstance(X, RankingData):
+            X = X.X
+        else:
+            X, _ = gate.split_frame(X)
+            X, names = gate.check_matrix(X)
+            gate.check_finite(X, names)
+        if X.shape[1] != self._X.shape[1]:
+            raise MarginRankError(
+                f"X has {X.shape[1]} columns, but the path was computed with {self._X.shape[1]}."
+            )
+        return X
