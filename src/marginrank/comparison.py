@@ -143,7 +143,9 @@ class Comparison(Mapping[str, MetricComparison]):
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything but the values of each query as plain Python values, for JSON; NaN is None.
+        """Return everything but the values of all queries as plain Python values, for JSON; NaN is None.
+
+        The five queries that changed most are there for each metric.
 
         Examples
         --------
@@ -163,6 +165,7 @@ class Comparison(Mapping[str, MetricComparison]):
                 "losses": result.losses,
                 "p_values": {test: _none_if_nan(p) for test, p in result.p_values.items()},
                 "p_holm": {test: _none_if_nan(p) for test, p in result.p_holm.items()},
+                "most_changed": [_plain(change) for change in self.most_changed(name)],
             }
         return {"metrics": rows, "flavor": self.a.flavor, "n_queries": self.a.n_queries}
 
@@ -347,6 +350,12 @@ def _p_value(p: float) -> str:
 
 def _shorten(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _plain(change: QueryChange) -> dict[str, Any]:
+    """Return a change with an id that JSON can hold: dates and the like as text."""
+    query = change.query
+    return {**change._asdict(), "query": query if isinstance(query, str | int | float | None) else str(query)}
 
 
 def _none_if_nan(value: float) -> float | None:

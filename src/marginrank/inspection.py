@@ -21,8 +21,9 @@ _BAD_SPREAD = 1e3
 # Vectors of rows and of features that a training holds at its peak, and the passes that it usually takes.
 _ROW_VECTORS = 12
 _FEATURE_VECTORS = 90
-_USUAL_PASSES = 20
+_USUAL_PASSES = (20, 120)
 _MANY_LEVELS = 20
+_TIMINGS = 3
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,14 @@ class Inspection:
     stored_share : float
         Share of the entries of X that are stored and not zero.
     labels : dict
-        Number of rows by label, or the range where there are more than 20 labels.
+        Number of rows by label, or the range where there are more than 20 labels; empty without labels.
     n_pairs : int
-        Comparable pairs: what training learns from.
+        Comparable pairs, or explicit ones where the data hold these: what training learns from.
+    explicit_pairs : bool
+        Whether the data hold explicit pairs, which then count in place of the labels.
     n_single_row_queries, n_constant_queries : int
-        Queries with one row, and longer ones with one label only: neither has a comparable pair.
+        Queries with one row, and longer ones with one label only: neither has a comparable pair. None are
+        counted where pairs are explicit.
     longest_query : int
         Rows of the longest query.
     n_duplicated_rows : int
@@ -52,8 +56,9 @@ class Inspection:
         thousand times that of the median column, or less than a thousandth.
     memory_bytes : int
         Estimate of what training needs besides the data.
-    train_seconds : float
-        Estimate of the time of one ``RankSVM`` training here: about 20 passes of a measured length.
+    train_seconds : tuple of float
+        Estimate of the time of one ``RankSVM`` training here, from ... to: 20 to 120 passes of a measured
+        length, as most trainings take.
     """
 
     n_rows: int
@@ -63,6 +68,7 @@ class Inspection:
     stored_share: float
     labels: dict[str, Any]
     n_pairs: int
+    explicit_pairs: bool
     n_single_row_queries: int
     n_constant_queries: int
     longest_query: int
@@ -70,7 +76,7 @@ class Inspection:
     constant_features: list[str | int]
     badly_scaled_features: list[str | int]
     memory_bytes: int
-    train_seconds: float
+    train_seconds: tuple[float, float]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a mapping that JSON can hold."""
@@ -100,30 +106,52 @@ def inspect(data: RankingData, *, n_jobs: int | None = None) -> Inspection:
     (1, 2, [1])
     """
     threads = resolve_threads(n_jobs)
-    view = data.training_view()
-    sizes = np.diff(view.query_ptr)
-    pairs = PairLabels(view.y, view.query_ptr, None, threads).n_pairs
+    content = _preferences(data) if data.pairs is not None else _comparisons(data, threads)
     constant = _constant_columns(data.X)
     spread = column_scale(data.X, "standard")
     names = data.feature_names
     stored = data.X.count_nonzero() if is_sparse(data.X) else int(np.count_nonzero(data.X))
+    (least, most), seconds = _USUAL_PASSES, _pass_seconds(data, threads)
     return Inspection(
         n_rows=data.n_rows,
         n_queries=data.n_queries,
         n_features=data.n_features,
         storage=f"{'CSR' if is_sparse(data.X) else 'dense'} {data.X.dtype}",
         stored_share=float(stored) / (data.n_rows * data.n_features),
-        labels=_labels(view.y),
-        n_pairs=int(pairs.sum()),
-        n_single_row_queries=int(np.sum(sizes == 1)),
-        n_constant_queries=int(np.sum((pairs == 0) & (sizes > 1))),
-        longest_query=int(sizes.max()),
+        **content,
         n_duplicated_rows=_duplicated_rows(data),
         constant_features=_named(constant, names),
         badly_scaled_features=_named(~constant & _badly_scaled(spread, constant), names),
         memory_bytes=8 * (_ROW_VECTORS * data.n_rows + _FEATURE_VECTORS * data.n_features),
-        train_seconds=_USUAL_PASSES * _pass_seconds(data, threads),
+        train_seconds=(least * seconds, most * seconds),
     )
+
+
+def _comparisons(data: RankingData, threads: int) -> dict[str, Any]:
+    """Return what there is to learn from labels within queries."""
+    view = data.training_view()
+    sizes = np.diff(view.query_ptr)
+    pairs = PairLabels(view.y, view.query_ptr, None, threads).n_pairs
+    return {
+        "labels": _labels(view.y),
+        "n_pairs": int(pairs.sum()),
+        "explicit_pairs": False,
+        "n_single_row_queries": int(np.sum(sizes == 1)),
+        "n_constant_queries": int(np.sum((pairs == 0) & (sizes > 1))),
+        "longest_query": int(sizes.max()),
+    }
+
+
+def _preferences(data: RankingData) -> dict[str, Any]:
+    """Return what there is to learn from explicit pairs, which training prefers to labels."""
+    return {
+        "labels": {} if data.y is None else _labels(data.y),
+        "n_pairs": len(data.training_pairs().pairs),
+        "explicit_pairs": True,
+        "n_single_row_queries": 0,
+        "n_constant_queries": 0,
+        "longest_query": int(np.diff(data.query_ptr).max()),
+    }
 
 
 def _labels(y: NDArray[np.float64]) -> dict[str, Any]:
@@ -168,6 +196,9 @@ def _named(chosen: NDArray[np.bool_], names: tuple[str, ...] | None) -> list[str
 def _pass_seconds(data: RankingData, threads: int) -> float:
     """Time one product with X and one with its transpose."""
     design = MatrixDesign(data.X, n_threads=threads)
-    start = perf_counter()
-    design.adjoint(design.scores(np.ones(data.n_features)))
-    return perf_counter() - start
+    seconds = []
+    for _ in range(_TIMINGS):  # the first one wakes threads and fetches X from memory
+        start = perf_counter()
+        design.adjoint(design.scores(np.ones(data.n_features)))
+        seconds.append(perf_counter() - start)
+    return min(seconds)

@@ -184,3 +184,10 @@ def test_wrong_arguments_are_refused_by_name(message, wrong):
     arguments = {"y": [0, 1], "scores_a": [1.0, 2.0], "scores_b": [2.0, 1.0]} | wrong
     with pytest.raises(MarginRankError, match=message):
         compare(**arguments)
+
+
+def test_json_names_the_queries_that_changed_most():
+    days = np.array(["2024-01-01", "2024-01-01", "2024-01-02", "2024-01-02"], dtype="M8[D]")
+    found = compare([1, 0, 1, 0], [1, 2, 2, 1], [2, 1, 2, 1], qid=days, metrics=["mrr"], tests=["t"])
+    changed = json.loads(json.dumps(found.to_dict()))["metrics"]["mrr"]["most_changed"]
+    assert changed == [{"query": "2024-01-01", "a": 0.5, "b": 1.0, "difference": 0.5}]

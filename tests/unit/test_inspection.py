@@ -55,3 +55,18 @@ def test_real_valued_labels_are_given_by_their_range():
 def test_all_of_it_goes_into_json(data):
     X, y, qid = data
     json.dumps(inspect(RankingData(X, y, qid=qid)).to_dict(), allow_nan=False)
+
+
+def test_explicit_pairs_are_counted_in_place_of_labels():
+    rows = [[1.0, 5.0], [2.0, 5.0], [2.0, 5.0]]
+    pairs = [[0, 1], [2, 1], [0, 2]]
+    found = inspect(RankingData(rows, pairs=pairs, pair_weight=[1, 0, 2]))
+    assert (found.explicit_pairs, found.n_pairs, found.labels) == (True, 2, {})
+    assert (found.n_duplicated_rows, found.constant_features) == (1, [1])
+    both = inspect(RankingData(rows, y=[0, 0, 0], qid=["a", "b", "b"], pairs=pairs))
+    assert (both.n_pairs, both.labels, both.longest_query) == (3, {"0": 3}, 2)
+
+
+def test_time_is_a_range():
+    low, high = inspect(RankingData([[1.0], [2.0]], y=[0, 1])).train_seconds
+    assert 0 < low < high

@@ -28,6 +28,8 @@ def model_matrix(X: Any, n_features: int, feature_names: Sequence[str] | None) -
         if names is not None and feature_names is not None and names != tuple(feature_names):
             matrix, _ = gate.check_matrix(matrix[:, _positions(names, feature_names)])
         _check_width(matrix, n_features)
+        if X.allow_nonfinite:
+            gate.check_finite(matrix, feature_names or names)
         return matrix
     if feature_names is not None and gate.is_frame(X):
         frame = nw.from_native(X, eager_only=True)

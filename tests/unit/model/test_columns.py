@@ -80,3 +80,15 @@ def test_result_is_what_a_model_takes():
     model = RankingModel([1.0, 2.0, 3.0])
     for storage in STORAGES:
         assert model.predict(align_width(storage(X), 3)).tolist() == [7.0, 6.0]
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_rows_that_may_hold_nan_are_looked_at_before_they_are_scored(storage):
+    from marginrank import RankingData, RankingModel
+
+    holed = np.where(X.max() == X, np.nan, X)
+    data = RankingData(storage(holed), y=[0, 1], allow_nonfinite=True)
+    with pytest.raises(MarginRankError, match="X contains NaN"):
+        RankingModel([1.0] * X.shape[1]).predict(data)
+    whole = RankingData(storage(X), y=[0, 1], allow_nonfinite=True)
+    assert RankingModel([1.0] * X.shape[1]).predict(whole).tolist() == X.sum(axis=1).tolist()
