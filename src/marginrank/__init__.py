@@ -9,13 +9,65 @@ Examples
 np.int64(2)
 """
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from marginrank.data import RankingData
-from marginrank.estimators import RankRLS, RankSVM
-from marginrank.io import dump_letor, load_letor
-from marginrank.model import RankingModel
+if TYPE_CHECKING:
+    from marginrank.data import RankingData
+    from marginrank.estimators import RankRLS, RankSVM
+    from marginrank.io import dump_letor, load_letor
+    from marginrank.model import RankingModel
 
-__version__ = version("marginrank")
+    __version__: str
 
-__all__ = ["RankRLS", "RankSVM", "RankingData", "RankingModel", "__version__", "dump_letor", "load_letor"]
+# Imported at first use: scikit-learn alone takes a second or two, which ``marginrank --help``, or a program
+# that only loads a model, need not wait for.
+_HOMES = {
+    "RankRLS": "marginrank.estimators",
+    "RankSVM": "marginrank.estimators",
+    "RankingData": "marginrank.data",
+    "RankingModel": "marginrank.model",
+    "dump_letor": "marginrank.io",
+    "load_letor": "marginrank.io",
+}
+_MODULES = {
+    "comparison",
+    "data",
+    "estimators",
+    "exceptions",
+    "inspection",
+    "io",
+    "metrics",
+    "model",
+    "model_selection",
+    "regularization",
+}
+
+__all__ = [
+    "RankRLS",
+    "RankSVM",
+    "RankingData",
+    "RankingModel",
+    "__version__",
+    "dump_letor",
+    "load_letor",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"marginrank.{name}")
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("marginrank")
+    else:
+        raise AttributeError(f"module 'marginrank' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})

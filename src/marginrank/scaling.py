@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from marginrank.exceptions import MarginRankError
 from marginrank.validation import Matrix, Vector, is_sparse
@@ -55,6 +54,9 @@ def column_scale(
 
 def _sparse_scale(X: Matrix, scale: Scale, weight: Vector | None) -> tuple[Vector, Vector]:
     """Return the divisors and the largest absolute values of the columns."""
+    # Not above: data are looked at, and models applied, without scikit-learn.
+    from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
+
     if not X.has_canonical_format:  # entries stored twice count as their sum
         X = X.copy()
         X.sum_duplicates()

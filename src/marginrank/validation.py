@@ -14,7 +14,6 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import column_or_1d
 
 from marginrank._kernels import first_bad_row, first_nonfinite
 from marginrank.exceptions import MarginRankError, NothingToRankError
@@ -137,6 +136,8 @@ def check_labels(y: Any, n_rows: int) -> Vector:
     """Return labels as float64: one finite real number per row."""
     labels = as_array(y, "y")
     if labels.ndim == 2 and labels.shape[1] == 1:
+        from sklearn.utils import column_or_1d  # not above: files are read without scikit-learn
+
         labels = column_or_1d(labels, warn=True)
     return _as_vector(labels, "y", "row", n_rows)
 
