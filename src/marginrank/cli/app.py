@@ -9,21 +9,45 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
-from marginrank.cli.compare import compare
-from marginrank.cli.convert import convert
-from marginrank.cli.evaluate import evaluate
-from marginrank.cli.inspect import inspect
-from marginrank.cli.predict import predict
-from marginrank.cli.train import train
+from marginrank.cli import interrupts
+from marginrank.cli.wording import for_the_command_line
 from marginrank.exceptions import MarginRankError
 
-BAD_DATA, INTERRUPTED = 1, 130
+BAD_DATA = 1
+
+#: What each command does, in the words of its own help; each is imported when it is called.
+COMMANDS = {
+    "compare": "Compare SCORES_A with SCORES_B on the queries of DATA.",
+    "convert": "Read SOURCE and write it to DESTINATION in another format.",
+    "evaluate": "Measure SCORES, one a line, against the labels of DATA.",
+    "inspect": "Look through DATA before training on it.",
+    "predict": "Score the rows of DATA with MODEL, in their order.",
+    "train": "Train a ranker on DATA and write the model to a file.",
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
+class _Commands(click.Group):
+    """A group that imports a command only when it is wanted."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"marginrank.cli.{name}"), name)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
 @click.version_option(package_name="marginrank")
 def cli() -> None:
     """Learn to rank with large margins: exact, fast, certified.
@@ -45,29 +69,36 @@ def cli() -> None:
     """
 
 
-for command in (compare, convert, evaluate, inspect, predict, train):
-    cli.add_command(command)
-
-
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning as a sentence: where in our code it was raised says nothing to a person."""
-    click.echo(f"Warning: {message}", err=True)
+    click.echo(f"Warning: {for_the_command_line(str(message))}", err=True)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
     warnings.showwarning = _show_warning
     try:
+        return _run(arguments)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo(interrupts.NOTHING_WRITTEN, err=True)
+        return interrupts.INTERRUPTED
+    except Exception:
+        if not interrupts.happened():
+            raise
+        click.echo(interrupts.NOTHING_WRITTEN, err=True)
+        return interrupts.INTERRUPTED
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
         outcome = cli.main(args=arguments, prog_name="marginrank", standalone_mode=False)
+        sys.stdout.flush()
         return outcome if isinstance(outcome, int) else 0
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("Interrupted; nothing was written.", err=True)
-        return INTERRUPTED
     except MarginRankError as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error: {for_the_command_line(str(error))}", err=True)
         return BAD_DATA
     except BrokenPipeError:
         # The reader of our output has gone, as head does; Python would complain again while it exits.

@@ -16,10 +16,14 @@ from marginrank.comparison import compare as compare_scores
 @click.argument("scores_b")
 @options.metric
 @options.flavor
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resampling tests.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the resampling tests."
+)
 @click.option(
     "--resamples", type=click.IntRange(min=1), default=9999, show_default=True, help="Resamples of each test."
 )
+@options.reading()
+@options.jobs
 @options.as_json
 def compare(
     data: str,
@@ -29,6 +33,8 @@ def compare(
     flavor: str,
     seed: int,
     resamples: int,
+    reading: options.Reading,
+    jobs: int | None,
     as_json: bool,
 ) -> None:
     """Compare SCORES_A with SCORES_B on the queries of DATA.
@@ -40,7 +46,9 @@ def compare(
     Example:
       marginrank compare test.txt a.scores b.scores --metric ndcg@10
     """
-    rows = read_data(data)
+    if [data, scores_a, scores_b].count("-") > 1:
+        raise click.UsageError("Only one of the inputs can come from standard input.")
+    rows = read_data(data, reading)
     y = labelled(rows, data)
     found = compare_scores(
         y,
@@ -52,6 +60,7 @@ def compare(
         docid=known_docids(rows),
         n_resamples=resamples,
         random_state=seed,
+        n_jobs=jobs,
     )
     if as_json:
         print_json(found.to_dict())

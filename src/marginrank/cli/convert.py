@@ -2,56 +2,86 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from marginrank import io as formats
-from marginrank.cli.files import read_data
+from marginrank.cli import interrupts, options
+from marginrank.cli.conversion import FORMATS, format_named, lost_parts, read_content, write_content
+from marginrank.cli.output import counted, print_json
 
-_CANNOT_HOLD = {
-    "letor": ("sample_weight", "query_weight", "pairs", "feature_names"),
-    "lightgbm": ("pairs", "feature_names"),
-    "csv": ("comments", "pairs", "query_weight"),
-    "parquet": ("comments", "pairs", "query_weight"),
-}
+_EVERY = tuple(FORMATS)
 
 
 @click.command()
 @click.argument("source")
 @click.argument("destination")
+@options.reading("--from", formats=_EVERY, help="Format of SOURCE, if its ending does not tell.")
+@click.option("--to", type=click.Choice(_EVERY), help="Format of DESTINATION, if its ending does not tell.")
 @click.option(
-    "--from",
-    "source_format",
-    type=click.Choice(list(formats.FORMATS)),
-    help="Format of SOURCE, where its ending does not tell.",
+    "--data",
+    help="The rows that SOURCE is about: for scores, run, qrels, pairs, group and weight.",
 )
+@options.pairs_by
 @click.option(
-    "--to",
-    "destination_format",
-    type=click.Choice(list(formats.FORMATS)),
-    help="Format of DESTINATION, where its ending does not tell.",
+    "--write-pairs-by",
+    type=click.Choice(["row", "docid"]),
+    default="row",
+    show_default=True,
+    help="What to write pairs by.",
 )
+@click.option("--unjudged", type=float, help="Label of rows that the qrels do not name; else an error.")
+@click.option("--tag", default="marginrank", show_default=True, help="Name of a run that is written.")
+@options.as_json
 def convert(
     source: str,
     destination: str,
-    source_format: str | None,
-    destination_format: str | None,
+    reading: options.Reading,
+    to: str | None,
+    data: str | None,
+    pairs_by: str,
+    write_pairs_by: str,
+    unjudged: float | None,
+    tag: str,
+    as_json: bool,
 ) -> None:
-    """Read ranking data from SOURCE and write them to DESTINATION in another format.
+    """Read SOURCE and write it to DESTINATION in another format.
+
+    Ranking data: letor (plain or .gz), lightgbm (with .query and .weight beside it), npz, csv, parquet.
+    Files about the rows of ranking data, which --data names: TREC qrels (labels) and run (scores by document
+    id), scores (one a line), pairs (winner,loser[,weight[,margin]]), group (.query, .group) and weight.
+
+    What DESTINATION cannot hold is left out, with a warning; if that is what SOURCE is about, it is an error.
 
     \b
     Examples:
       marginrank convert train.txt.gz train.npz
-      marginrank convert train.npz train.txt
+      marginrank convert train.txt train.qrels
+      marginrank convert a.scores a.run --data test.txt --tag mine
+      marginrank convert a.run a.scores --data test.txt
+      marginrank convert new.qrels new.txt --data test.txt --unjudged 0
+      marginrank convert prefs.csv docs.npz --from pairs --data docs.txt
     """
-    if destination == "-" and destination_format is None:
+    if destination == "-" and to is None:
         raise click.UsageError("Standard output has no ending; say the format with --to.")
-    data = read_data(source, source_format)
-    formats.write(data, sys.stdout.buffer if destination == "-" else destination, format=destination_format)
-    kind = destination_format or formats.format_of(destination) or ""
-    lost = [name for name in _CANNOT_HOLD.get(kind, ()) if getattr(data, name) is not None]
+    if destination == "-" and as_json:
+        raise click.UsageError("The report of --json and the data would mix on standard output.")
+    kind = to or format_named(destination)
+    if kind is None:
+        raise click.UsageError(
+            f"The ending of {destination} stands for no format; say it with --to: {', '.join(FORMATS)}."
+        )
+    content = read_content(source, reading, data, pairs_by=pairs_by, unjudged=unjudged)
+    lost = lost_parts(content, kind)
+    with interrupts.orderly():
+        write_content(content, destination, kind, pairs_by=write_pairs_by, tag=tag)
     if lost:
-        what = ", ".join(name.replace("_", " ") for name in lost)
-        click.echo(f"Warning: {kind} files cannot hold {what}; left out.", err=True)
-    click.echo(f"{data.n_rows:,} rows, {data.n_queries:,} queries, {data.n_features:,} features", err=True)
+        click.echo(f"Warning: {kind} files cannot hold {', '.join(lost)}; left out.", err=True)
+    rows = content.data
+    report = {"rows": rows.n_rows, "queries": rows.n_queries, "features": rows.n_features}
+    if as_json:
+        files = {"source": source, "destination": destination, "format": kind}
+        print_json({**files, **report, "left_out": lost})
+    else:
+        sizes = (
+            counted(n, noun) for n, noun in zip(report.values(), ("row", "query", "feature"), strict=True)
+        )
+        click.echo(", ".join(sizes), err=True)

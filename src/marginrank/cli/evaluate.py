@@ -9,7 +9,7 @@ import numpy as np
 
 from marginrank.cli import options
 from marginrank.cli.files import known_docids, labelled, read_data, read_scores, write_table
-from marginrank.cli.output import print_json, print_table, rounded
+from marginrank.cli.output import counted, print_json, print_table, rounded
 from marginrank.data import RankingData
 from marginrank.metrics import Evaluation
 from marginrank.metrics import evaluate as evaluate_scores
@@ -21,6 +21,7 @@ from marginrank.metrics import evaluate as evaluate_scores
 @options.metric
 @options.flavor
 @click.option("--per-query", type=click.Path(dir_okay=False), help="Also write a CSV row for each query.")
+@options.reading()
 @options.jobs
 @options.as_json
 def evaluate(
@@ -29,6 +30,7 @@ def evaluate(
     metrics: tuple[str, ...],
     flavor: str,
     per_query: str | None,
+    reading: options.Reading,
     jobs: int | None,
     as_json: bool,
 ) -> None:
@@ -42,7 +44,7 @@ def evaluate(
         raise click.UsageError("Data and scores cannot both come from standard input.")
     if per_query == "-" and as_json:
         raise click.UsageError("--per-query - and --json would mix on standard output.")
-    rows = read_data(data)
+    rows = read_data(data, reading)
     labelled(rows, data)
     found = measure(rows, read_scores(scores, rows.n_rows), metrics, flavor, jobs)
     if per_query is not None:
@@ -84,7 +86,7 @@ def print_evaluation(title: str, found: Evaluation) -> None:
     """Print the means, and how many queries were empty or tied."""
     rows = [[name, rounded(value), f"{found.empty_counts[name]:,}"] for name, value in found.items()]
     print_table(title, ["metric", "mean", "empty queries"], rows)
-    click.echo(f"{found.n_queries:,} queries, {found.n_tied:,} with ties; flavor {found.flavor}")
+    click.echo(f"{counted(found.n_queries, 'query')}, {found.n_tied:,} with ties; flavor {found.flavor}")
 
 
 def write_per_query(path: str, found: Evaluation) -> None:

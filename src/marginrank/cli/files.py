@@ -12,15 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import io as formats
+from marginrank.cli import interrupts
+from marginrank.cli.options import Reading
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import open_for_writing
-from marginrank.io.side_files import numbered_lines, parse_float, rebuilt
+from marginrank.io.side_files import rebuilt
+from marginrank.io.text_lines import text_lines
 
 
-def read_data(path: str, format: str | None = None) -> RankingData:
+def read_data(path: str, reading: Reading) -> RankingData:
     """Read ranking data from a file, or from standard input."""
-    return formats.read(sys.stdin.buffer if path == "-" else path, format=format)
+    format = reading.format or (None if path == "-" else formats.format_of(path)) or "letor"
+    arguments = reading.arguments(path, format)
+    return formats.read(sys.stdin.buffer if path == "-" else path, format=format, **arguments)
+
+
+def source_of(path: str) -> str | bytes:
+    """Return what the readers of small files take: the path, or the content of standard input."""
+    return sys.stdin.buffer.read() if path == "-" else path
 
 
 def labelled(data: RankingData, path: str) -> NDArray[np.float64]:
@@ -36,14 +46,22 @@ def known_docids(data: RankingData) -> list[str] | None:
     return None if None in ids else [str(name) for name in ids]
 
 
-def with_pairs(data: RankingData, path: str, by: str) -> RankingData:
-    """Return the rows with the preferences of a file; ``by`` is "row", "docid" or "auto"."""
-    source = sys.stdin.buffer.read() if path == "-" else path
+def read_pairs(data: RankingData, path: str, by: str) -> formats.Pairs:
+    """Read preferences between the rows of data; ``by`` is "row", "docid" or "auto"."""
+    source = source_of(path)
     ids = known_docids(data)
     if by == "docid" and ids is None:
-        raise MarginRankError("Not every row has a comment '#docid = ...' that pairs could refer to.")
+        raise MarginRankError(
+            "Not every row has a document id that pairs could refer to: a comment '#docid = ...' in LETOR "
+            "text, a column docid in a table."
+        )
     by_id = by == "docid" or (by == "auto" and _pairs_are_ids(source, path, ids, data.n_rows))
-    found = formats.load_pairs(source, ids=ids if by_id else None, n_rows=data.n_rows)
+    return formats.load_pairs(source, ids=ids if by_id else None, n_rows=data.n_rows)
+
+
+def with_pairs(data: RankingData, path: str, by: str) -> RankingData:
+    """Return the rows with the preferences of a file in place of their labels."""
+    found = read_pairs(data, path, by)
     unlabelled = {"y": None, "sample_weight": None, "query_weight": None}
     pairs = {"pairs": found.pairs, "pair_weight": found.weight, "pair_margin": found.margin}
     return rebuilt(data, qid=data.qid, **unlabelled, **pairs)
@@ -51,7 +69,7 @@ def with_pairs(data: RankingData, path: str, by: str) -> RankingData:
 
 def with_weights(data: RankingData, path: str) -> RankingData:
     """Return the data with a weight for each row, one a line of a file."""
-    weight = formats.load_weight(sys.stdin.buffer.read() if path == "-" else path)
+    weight = formats.load_weight(source_of(path))
     if len(weight) != data.n_rows:
         raise MarginRankError(
             f"{path}: expected one weight for each of the {data.n_rows} rows of the data, got {len(weight)}."
@@ -63,10 +81,10 @@ def _pairs_are_ids(source: str | bytes, path: str, ids: list[str] | None, n_rows
     """Whether winners and losers are document ids; an error where they could be row numbers as well."""
     if ids is None:
         return False
-    lines = [line.split(",")[:2] for _, line in numbered_lines(source)]
-    if [field.strip().lower() for field in lines[0]] == ["winner", "loser"]:
+    lines = [[field.text for field in line.fields(",")[:2]] for line in text_lines(source)]
+    if [field.lower() for field in lines[0]] == ["winner", "loser"]:
         lines = lines[1:]
-    fields = {field.strip() for line in lines for field in line}
+    fields = {field for line in lines for field in line}
     are_ids = fields <= set(ids)
     if are_ids and all(field.isdigit() and int(field) < n_rows for field in fields):
         raise MarginRankError(
@@ -79,11 +97,10 @@ def _pairs_are_ids(source: str | bytes, path: str, ids: list[str] | None, n_rows
 def read_scores(path: str, n_rows: int) -> NDArray[np.float64]:
     """Read one score a line."""
     scores = []
-    source = sys.stdin.buffer.read() if path == "-" else path
-    for place, line in numbered_lines(source):
-        score = parse_float(line)
+    for line in text_lines(source_of(path)):
+        score = line.number()
         if score is None or not np.isfinite(score):
-            raise MarginRankError(f"{place}: expected one finite score, got {line[:40]!r}.")
+            raise line.expected("one finite score")
         scores.append(score)
     if len(scores) != n_rows:
         raise MarginRankError(
@@ -112,5 +129,5 @@ def write_text(path: str, text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    with open_for_writing(path) as file:
+    with interrupts.orderly(), open_for_writing(path) as file:
         file.write(text.encode("utf-8", "surrogateescape"))

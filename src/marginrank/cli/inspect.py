@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from marginrank.cli import options
 from marginrank.cli.files import read_data
-from marginrank.cli.output import bytes_for_people, print_facts, print_json, seconds_for_people
+from marginrank.cli.output import bytes_for_people, counted, print_facts, print_json, seconds_for_people
 from marginrank.inspection import Inspection
 from marginrank.inspection import inspect as inspect_data
 
@@ -15,10 +17,10 @@ _SHOWN = 8
 
 @click.command()
 @click.argument("data")
-@options.format_name
+@options.reading()
 @options.jobs
 @options.as_json
-def inspect(data: str, format: str | None, jobs: int | None, as_json: bool) -> None:
+def inspect(data: str, reading: options.Reading, jobs: int | None, as_json: bool) -> None:
     """Look through DATA before training on it.
 
     Reports sizes, labels, the pairs that count, queries without any, duplicated rows, constant and badly
@@ -28,35 +30,51 @@ def inspect(data: str, format: str | None, jobs: int | None, as_json: bool) -> N
     Example:
       marginrank inspect train.txt.gz
     """
-    found = inspect_data(read_data(data, format), n_jobs=jobs)
+    found = _as_files_count(inspect_data(read_data(data, reading), n_jobs=jobs), reading.first_feature)
     if as_json:
         print_json(found.to_dict())
     else:
         print_facts(_facts(found))
 
 
+def _as_files_count(found: Inspection, first: int) -> Inspection:
+    """Return what was found with features numbered as in the file, not as in Python."""
+    constant, odd = (
+        [name + first if isinstance(name, int) else name for name in names]
+        for names in (found.constant_features, found.badly_scaled_features)
+    )
+    return replace(found, constant_features=constant, badly_scaled_features=odd)
+
+
 def _facts(found: Inspection) -> list[tuple[str, str]]:
-    idle = found.n_single_row_queries + found.n_constant_queries
+    low, high = found.train_seconds
+    time = f"{low:.2f} to {seconds_for_people(high)}" if high >= 0.015 else seconds_for_people(high)
     return [
         ("rows", f"{found.n_rows:,}"),
-        ("queries", f"{found.n_queries:,} (longest: {found.longest_query:,} rows)"),
+        ("queries", f"{found.n_queries:,} (longest: {counted(found.longest_query, 'row')})"),
         ("features", f"{found.n_features:,} ({found.storage}, {found.stored_share:.1%} not zero)"),
-        ("labels", _labels(found)),
+        *_learnt_from(found),
+        ("duplicated rows", f"{found.n_duplicated_rows:,}"),
+        ("constant features", _names(found.constant_features)),
+        ("badly scaled features", _names(found.badly_scaled_features)),
+        ("to train", f"about {time}, and {bytes_for_people(found.memory_bytes)} besides the data"),
+        *_advice(found),
+    ]
+
+
+def _learnt_from(found: Inspection) -> list[tuple[str, str]]:
+    labels = [("labels", _labels(found))] if found.labels else []
+    if found.explicit_pairs:
+        return [*labels, ("explicit pairs", f"{found.n_pairs:,}, trained on in place of labels")]
+    idle = found.n_single_row_queries + found.n_constant_queries
+    return [
+        *labels,
         ("pairs that count", f"{found.n_pairs:,}"),
         (
             "queries without pairs",
             f"{idle:,} ({found.n_single_row_queries:,} with one row, "
             f"{found.n_constant_queries:,} with one label)",
         ),
-        ("duplicated rows", f"{found.n_duplicated_rows:,}"),
-        ("constant features", _names(found.constant_features)),
-        ("badly scaled features", _names(found.badly_scaled_features)),
-        (
-            "to train",
-            f"about {seconds_for_people(found.train_seconds)} and {bytes_for_people(found.memory_bytes)} "
-            "besides the data",
-        ),
-        *_advice(found),
     ]
 
 
@@ -70,9 +88,7 @@ def _names(names: list[str | int]) -> str:
     if not names:
         return "none"
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    # Files count their features from 1.
-    shown = (str(name + 1) if isinstance(name, int) else name for name in names[:_SHOWN])
-    return f"{len(names):,}: {', '.join(shown)}{more}"
+    return f"{len(names):,}: {', '.join(map(str, names[:_SHOWN]))}{more}"
 
 
 def _advice(found: Inspection) -> list[tuple[str, str]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -54,11 +56,96 @@ metric: Decorator = click.option(
     callback=_check_metrics,
     help="A metric, such as ndcg@10, map, mrr, p@5, auc; may be repeated.",
 )
-format_name: Decorator = click.option(
-    "--format",
-    type=click.Choice(list(FORMATS)),
-    help="Format of the data, where the ending does not tell.",
-)
 ignore_unknown: Decorator = click.option(
     "--ignore-unknown", is_flag=True, help="Leave out features that the model does not know."
 )
+pairs_by: Decorator = click.option(
+    "--pairs-by",
+    type=click.Choice(["auto", "row", "docid"]),
+    default="auto",
+    show_default=True,
+    help="Whether pairs hold row numbers from 0 or document ids.",
+)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read data: what was asked for on the command line; None and False where nothing was."""
+
+    format: str | None = None
+    missing: float | None = None
+    zero_based: bool = False
+    max_feature: int | None = None
+    label_column: str | None = None
+    qid_column: str | None = None
+    weight_column: str | None = None
+    docid_column: str | None = None
+    no_qid: bool = False
+
+    @property
+    def first_feature(self) -> int:
+        """The number of the first feature, as the files count them."""
+        return 0 if self.zero_based else 1
+
+    def arguments(self, path: str, format: str) -> dict[str, Any]:
+        """Return the arguments of the reader of a format; an option that it does not know is misuse."""
+        known = _TABLE if format in ("csv", "parquet") else _TEXT if format in ("letor", "lightgbm") else {}
+        values = {field: getattr(self, field) for field in (*_TEXT, *_TABLE, "no_qid")}
+        # By identity: 0 is a value for what is missing.
+        asked = {field: value for field, value in values.items() if value is not None and value is not False}
+        for field in asked:
+            if field not in known and not (field == "no_qid" and known is _TABLE):
+                kind = "LETOR text" if field in _TEXT else "tables"
+                both = " and tables" if field == "missing" else ""
+                raise click.UsageError(
+                    f"--{field.replace('_', '-')} is for {kind}{both}, but {path} is read as {format}."
+                )
+        arguments = {known[field]: value for field, value in asked.items() if field in known}
+        return arguments | ({"qid": None} if self.no_qid else {})
+
+
+_TEXT = {"missing": "missing", "zero_based": "zero_based", "max_feature": "max_feature"}
+_TABLE = {
+    "missing": "missing",
+    "label_column": "label",
+    "qid_column": "qid",
+    "weight_column": "weight",
+    "docid_column": "docid",
+}
+_READING = (
+    click.option("--missing", type=float, help="Read NULL, and empty cells of tables, as this number."),
+    click.option("--zero-based", is_flag=True, help="Features of LETOR text are counted from 0, not 1."),
+    click.option(
+        "--max-feature",
+        type=click.IntRange(min=1),
+        help="Largest feature number of LETOR text to believe.  [default: 10,000,000]",
+    ),
+    click.option("--label-column", help="Column of a table with the labels.  [default: label]"),
+    click.option("--qid-column", help="Column of a table with the query ids.  [default: qid]"),
+    click.option("--no-qid", is_flag=True, help="A table without query ids: one ranking of all rows."),
+    click.option("--weight-column", help="Column of a table with row weights.  [default: weight, if there]"),
+    click.option("--docid-column", help="Column of a table with document ids.  [default: docid, if there]"),
+)
+
+
+def reading(
+    *names: str,
+    formats: Sequence[str] = tuple(FORMATS),
+    help: str = "Format of the data, if the ending does not tell.",
+) -> Decorator:
+    """Return what adds the options of everything that reads data; the command gets one ``reading``."""
+    format = click.option(*(names or ("--format",)), "format", type=click.Choice(formats), help=help)
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def wrapped(**parameters: Any) -> Any:
+            asked = {name: parameters.pop(name) for name in Reading.__dataclass_fields__}
+            if asked["no_qid"] and asked["qid_column"]:
+                raise click.UsageError("--qid-column and --no-qid contradict each other.")
+            return command(reading=Reading(**asked), **parameters)
+
+        for option in reversed((format, *_READING)):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return decorate

@@ -45,6 +45,19 @@ def rounded(value: float) -> str:
     return "-" if np.isnan(value) else f"{value:.4f}"
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "query"), counted(2000, "query"), counted(0, "row")
+    ('1 query', '2,000 queries', '0 rows')
+    """
+    if n != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{n:,} {noun}"
+
+
 def bytes_for_people(size: float) -> str:
     """Return a size in the unit that fits.
 
@@ -65,9 +78,11 @@ def seconds_for_people(seconds: float) -> str:
 
     Examples
     --------
-    >>> seconds_for_people(0.0123), seconds_for_people(75)
-    ('0.01 s', '75 s')
+    >>> seconds_for_people(0.0123), seconds_for_people(75), seconds_for_people(0.0001)
+    ('0.01 s', '75 s', 'less than 0.01 s')
     """
+    if seconds < 0.005:
+        return "less than 0.01 s"
     return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.0f} s"
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from marginrank.cli import options
+from marginrank.cli import interrupts, options
 from marginrank.cli.evaluate import measure, print_evaluation, summary
 from marginrank.cli.files import labelled, read_data, with_pairs, with_weights
-from marginrank.cli.output import print_facts, print_json, seconds_for_people
+from marginrank.cli.output import counted, print_facts, print_json, seconds_for_people
 from marginrank.cli.predict import scores_of
 from marginrank.cli.progress import TrainingBar
 from marginrank.data import RankingData
-from marginrank.estimators import RankSVM
 from marginrank.exceptions import MarginRankError
 from marginrank.model import RankingModel
+
+if TYPE_CHECKING:
+    from marginrank.estimators import RankSVM
 
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 
@@ -32,6 +34,7 @@ class _Request:
     keep_partial: bool
     ignore_unknown: bool
     jobs: int | None
+    reading: options.Reading
 
 
 @click.command()
@@ -82,19 +85,20 @@ class _Request:
     help="LETOR's min-max within each query; the model remembers it.",
 )
 @click.option("--pairs", type=click.Path(dir_okay=False), help="CSV of winner,loser[,weight[,margin]].")
-@click.option(
-    "--pairs-by",
-    type=click.Choice(["auto", "row", "docid"]),
-    default="auto",
-    show_default=True,
-    help="Whether pairs hold row numbers from 0 or the ids of '#docid = ...' comments.",
-)
+@options.pairs_by
 @click.option("--weights", type=click.Path(dir_okay=False), help="One weight a row, one a line.")
 @click.option("--validate", type=click.Path(dir_okay=False), help="Data to report the metrics on.")
 @options.metric
 @options.flavor
 @click.option("--keep-partial", is_flag=True, help="After Ctrl-C, write the best model so far.")
-@options.format_name
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of whatever is random in training. Nothing is in today's methods, so it changes nothing.",
+)
+@options.reading()
 @options.ignore_unknown
 @options.jobs
 @options.as_json
@@ -110,13 +114,16 @@ def train(
     normalize: str,
     scale: str,
     keep_partial: bool,
-    format: str | None,
+    seed: int,
+    reading: options.Reading,
     ignore_unknown: bool,
     jobs: int | None,
     as_json: bool,
     **parameters: Any,
 ) -> int:
-    """Train a linear RankSVM on DATA and write the model to a file.
+    """Train a ranker on DATA and write the model to a file.
+
+    The ranker is a linear RankSVM: the exact optimum of a convex problem, with a certificate.
 
     \b
     Examples:
@@ -125,18 +132,22 @@ def train(
       marginrank train docs.txt --pairs preferences.csv -o model.mrk
     """
     _check_usage(data, output, pairs, weights, validate, parameters)
-    request = _Request(metrics, flavor, normalize == "query", keep_partial, ignore_unknown, jobs)
-    rows = _training_data(data, format, pairs, pairs_by, weights, request)
-    checked = None if validate is None else read_data(validate)
+    request = _Request(metrics, flavor, normalize == "query", keep_partial, ignore_unknown, jobs, reading)
+    rows = _training_data(data, pairs, pairs_by, weights, request)
+    checked = None if validate is None else read_data(validate, reading)
     if validate is not None and checked is not None:
         labelled(checked, validate)
+    from marginrank.estimators import RankSVM  # not above: the help need not wait for scikit-learn
+
     parameters["scale"] = None if scale == "none" else scale
     ranker = RankSVM(**parameters, n_jobs=jobs)
-    interrupted = _fit(ranker, rows, request)
+    with interrupts.orderly():
+        interrupted = _fit(ranker, rows, request)
     model = RankingModel.from_estimator(ranker, query_normalization="minmax" if request.by_query else None)
     found = None if checked is None else _validation(model, checked, request)
-    model.save(output)
-    report = {"model": output, **_report(ranker, rows)}
+    with interrupts.orderly():
+        model.save(output)
+    report = {"model": output, "seed": seed, **_report(ranker, rows)}
     if as_json:
         print_json({**report, "validation": None if found is None else summary(found)})
     else:
@@ -170,9 +181,9 @@ def _check_usage(
 
 
 def _training_data(
-    path: str, format: str | None, pairs: str | None, pairs_by: str, weights: str | None, request: _Request
+    path: str, pairs: str | None, pairs_by: str, weights: str | None, request: _Request
 ) -> RankingData:
-    data = read_data(path, format)
+    data = read_data(path, request.reading)
     if weights is not None:
         data = with_weights(data, weights)
     if request.by_query:
@@ -197,7 +208,7 @@ def _fit(ranker: RankSVM, data: RankingData, request: _Request) -> bool:
 
 
 def _validation(model: RankingModel, data: RankingData, request: _Request) -> Any:
-    scores = scores_of(model, data, request.ignore_unknown, request.jobs)
+    scores = scores_of(model, data, request.ignore_unknown, request.jobs, request.reading.first_feature)
     return measure(data, scores, request.metrics, request.flavor, request.jobs)
 
 
@@ -217,9 +228,14 @@ def _report(ranker: RankSVM, data: RankingData) -> dict[str, Any]:
     }
 
 
+def _sizes(report: dict[str, Any]) -> str:
+    nouns = {"rows": "row", "queries": "query", "pairs": "pair"}
+    return ", ".join(counted(report[name], noun) for name, noun in nouns.items())
+
+
 def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
     return [
-        ("trained on", f"{report['rows']:,} rows, {report['queries']:,} queries, {report['pairs']:,} pairs"),
+        ("trained on", _sizes(report)),
         ("objective", f"{report['objective']:.6f}, certified within {report['gap']:.1e} of the optimum"),
         ("took", f"{report['passes']:g} passes over the data, {seconds_for_people(report['seconds'])}"),
         ("model", str(report["model"])),

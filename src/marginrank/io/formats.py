@@ -28,8 +28,11 @@ class Format(NamedTuple):
 
 
 def _read_with_side_files(source: Source, **options: Any) -> RankingData:
-    data = load_letor(source, **options)
-    return with_side_files(data, source) if isinstance(source, str | os.PathLike) else data
+    if not isinstance(source, str | os.PathLike):
+        return load_letor(source, **options)
+    with open(source, "rb") as file:  # a file object, beside which load_letor looks for nothing
+        data = load_letor(file, **options)
+    return with_side_files(data, source)
 
 
 def _write_lightgbm(data: RankingData, destination: Destination, **options: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,6 +15,7 @@ from marginrank._kernels import LetorRowsF32, LetorRowsF64
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io.letor_faults import Limits, letor_error
+from marginrank.io.side_files import unused_side_files
 from marginrank.io.sources import Source, read_source
 from marginrank.threads import resolve_threads
 
@@ -77,6 +80,9 @@ def load_letor(
 
     Notes
     -----
+    Side files of LightGBM that lie beside a path are not read; a warning names those that would change the
+    meaning of the rows, and ``marginrank.io.read(path, format="lightgbm")`` reads them.
+
     O(size of the text). Takes the text and the numbers in memory at the same time.
 
     Examples
@@ -105,6 +111,7 @@ def load_letor(
         raise MarginRankError(f"{name}: expected features '<index>:<value>', got none in any row.")
     if dense == "auto":
         dense = 2 * rows.n_entries >= rows.n_rows * width
+    _warn_of_side_files(source, rows.has_qid)
     return RankingData(
         (_dense if dense else _csr)(rows, width, kind, n_threads),
         _labels(rows),
@@ -112,6 +119,18 @@ def load_letor(
         comments=_objects(rows.comments()) if rows.has_comments else None,
         allow_nonfinite=bool(allow_nonfinite) or (nothing is not None and not np.isfinite(nothing)),
     )
+
+
+def _warn_of_side_files(source: Source, has_qid: bool) -> None:
+    """Say that side files are not read here: without a word, all rows would be one ranking."""
+    if not isinstance(source, str | os.PathLike):
+        return
+    for side in unused_side_files(source, has_qid=has_qid):
+        warnings.warn(
+            f"{side} lies beside {os.fspath(source)} and is not used; to use it, read with "
+            "format='lightgbm'.",
+            stacklevel=3,
+        )
 
 
 def _parse(

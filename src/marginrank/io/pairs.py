@@ -13,8 +13,8 @@ from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import Destination, write_lines
 from marginrank.io.letor_writer import number_text
-from marginrank.io.side_files import numbered_lines, parse_float
 from marginrank.io.sources import Source
+from marginrank.io.text_lines import Piece, counted, text_lines
 
 _HEADER = ("winner", "loser", "weight", "margin")
 _DOCID = re.compile(r"\s*docid\s*=\s*(\S+)")
@@ -68,25 +68,22 @@ def load_pairs(
     rows = None if ids is None else _rows_by_id(ids)
     pairs: list[tuple[int, int]] = []
     numbers: list[list[float]] = []
-    width, header = 0, False
-    for place, line in numbered_lines(source):
-        fields = [field.strip() for field in line.split(",")]
+    width = 0
+    for line in text_lines(source):
+        fields = line.fields(",")
         if not width:
-            width = _check_width(place, fields)
-            header = tuple(field.lower() for field in fields) == _HEADER[:width]
-            if header:
+            width = _check_width(line, fields)
+            if tuple(field.text.lower() for field in fields) == _HEADER[:width]:
                 continue
         if len(fields) != width:
-            raise MarginRankError(
-                f"{place}: expected {width} fields, as in the first line, got {len(fields)}."
-            )
-        winner, loser = (_row(place, field, rows, n_rows) for field in fields[:2])
+            raise line.expected(f"{width} fields, as in the first line", str(len(fields)))
+        winner, loser = (_row(field, rows, n_rows) for field in fields[:2])
         if winner == loser:
-            raise MarginRankError(f"{place}: expected two different rows, got {fields[0]!r} twice.")
+            raise fields[1].expected("two different rows", f"{fields[1].text!r} twice")
         pairs.append((winner, loser))
-        numbers.append([_number(place, *item) for item in zip(_HEADER[2:], fields[2:], strict=False)])
+        numbers.append([_number(*item) for item in zip(_HEADER[2:], fields[2:], strict=False)])
     if not pairs:
-        raise MarginRankError(f"{place}: expected pairs after the header, got none.")
+        raise line.expected("pairs after the header", "none")
     columns: list[Any] = [*np.array(numbers, dtype=np.float64).T, None, None]
     return Pairs(np.array(pairs, dtype=np.int64), columns[0], columns[1])
 
@@ -122,33 +119,31 @@ def _texts(values: NDArray[np.float64] | None, n: int) -> list[str]:
     return ["1"] * n if values is None else list(map(number_text, values.tolist()))
 
 
-def _check_width(place: str, fields: list[str]) -> int:
+def _check_width(line: Piece, fields: list[Piece]) -> int:
     if not 2 <= len(fields) <= 4:
-        raise MarginRankError(
-            f"{place}: expected 'winner,loser[,weight[,margin]]', got {len(fields)} fields."
-        )
+        raise line.expected("'winner,loser[,weight[,margin]]'", counted(len(fields), "field"))
     return len(fields)
 
 
-def _row(place: str, field: str, rows: Mapping[str, int] | None, n_rows: int | None) -> int:
+def _row(field: Piece, rows: Mapping[str, int] | None, n_rows: int | None) -> int:
     if rows is not None:
-        row = rows.get(field)
+        row = rows.get(field.text)
         if row is None:
-            raise MarginRankError(f"{place}: expected the document id of a row, got {field!r}.")
+            raise field.expected("the document id of a row")
         if row < 0:
-            raise MarginRankError(f"{place}: expected the id of one row, but several rows have {field!r}.")
+            raise field.expected("the id of one row", f"{field.text!r}, which several rows have")
         return row
-    is_number = field.isascii() and field.isdigit() and len(field) < 19
-    if not is_number or (n_rows is not None and int(field) >= n_rows):
+    is_number = field.text.isascii() and field.text.isdigit() and len(field.text) < 19
+    if not is_number or (n_rows is not None and int(field.text) >= n_rows):
         last = "" if n_rows is None else f" to {n_rows - 1}"
-        raise MarginRankError(f"{place}: expected a row number from 0{last}, got {field!r}.")
-    return int(field)
+        raise field.expected(f"a row number from 0{last}")
+    return int(field.text)
 
 
-def _number(place: str, name: str, field: str) -> float:
-    value = parse_float(field)
+def _number(name: str, field: Piece) -> float:
+    value = field.number()
     if value is None or not 0 <= value < np.inf:
-        raise MarginRankError(f"{place}: expected a {name} (a finite number from 0), got {field!r}.")
+        raise field.expected(f"a {name} (a finite number from 0)")
     return value
 
 

@@ -7,7 +7,6 @@ weight per row (LightGBM) or per query (XGBoost).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,8 @@ from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import Destination, write_lines
 from marginrank.io.letor_writer import number_text
-from marginrank.io.sources import Source, read_text
+from marginrank.io.sources import Source
+from marginrank.io.text_lines import text_lines
 
 _LARGEST_INT64 = 2**63 - 1
 _KEPT = (
@@ -36,11 +36,12 @@ def load_group(source: Source) -> NDArray[np.int64]:
     array([3, 2])
     """
     sizes = []
-    for place, line in numbered_lines(source):
-        digits = line.isascii() and line.isdigit()
-        if not digits or not 1 <= int(line) <= _LARGEST_INT64:
-            raise MarginRankError(f"{place}: expected the size of a query (an integer from 1), got {line!r}.")
-        sizes.append(int(line))
+    for line in text_lines(source):
+        # Python refuses to read integers of thousands of digits.
+        digits = line.text.isascii() and line.text.isdigit() and len(line.text) < 20
+        if not digits or not 1 <= int(line.text) <= _LARGEST_INT64:
+            raise line.expected("the size of a query (an integer from 1)")
+        sizes.append(int(line.text))
     return np.array(sizes, dtype=np.int64)
 
 
@@ -72,10 +73,10 @@ def load_weight(source: Source) -> NDArray[np.float64]:
     array([1. , 0.5])
     """
     weights = []
-    for place, line in numbered_lines(source):
-        weight = parse_float(line)
+    for line in text_lines(source):
+        weight = line.number()
         if weight is None or not 0 <= weight < np.inf:
-            raise MarginRankError(f"{place}: expected a weight (a finite number from 0), got {line!r}.")
+            raise line.expected("a weight (a finite number from 0)")
         weights.append(weight)
     return np.array(weights, dtype=np.float64)
 
@@ -103,58 +104,48 @@ def with_side_files(data: RankingData, path: str | os.PathLike[str]) -> RankingD
     Looks for ``path.query`` or ``path.group`` where the rows have no qid, and for ``path.weight``: one per
     row, or one per query.
     """
-    group, qid = None, data.qid
-    found = [
-        side for ending in (".query", ".group") if (side := Path(f"{os.fspath(path)}{ending}")).is_file()
-    ]
-    if qid is None and found:
-        group = load_group(found[0])
-        if group.sum() != data.n_rows:
-            raise MarginRankError(
-                f"{found[0]}: expected sizes that sum to the {data.n_rows} rows of {path}, got {group.sum()}."
-            )
-    weight = Path(f"{os.fspath(path)}.weight")
-    if group is None and not weight.is_file():
-        return data
-    result = rebuilt(data, qid=qid, group=group)
-    return _weighted(result, weight, qid, group) if weight.is_file() else result
+    sizes = [f"{os.fspath(path)}{ending}" for ending in (".query", ".group")]
+    found = [side for side in sizes if Path(side).is_file()]
+    if data.qid is None and found:
+        data = with_group(data, found[0], found[0])
+    weight = f"{os.fspath(path)}.weight"
+    return with_weight(data, weight, weight) if Path(weight).is_file() else data
 
 
-def _weighted(data: RankingData, side: Path, qid: Any, group: Any) -> RankingData:
-    values = load_weight(side)
+def with_group(data: RankingData, source: Source, name: str) -> RankingData:
+    """Return the data with queries of the sizes that a file has; ``name`` is for the sentences."""
+    group = load_group(source)
+    if group.sum() != data.n_rows:
+        raise MarginRankError(
+            f"{name}: expected sizes that sum to the {data.n_rows} rows of the data, got {group.sum()}."
+        )
+    return rebuilt(data, qid=np.repeat(np.arange(len(group)), group))
+
+
+def with_weight(data: RankingData, source: Source, name: str) -> RankingData:
+    """Return the data with the weights of a file: one per row, or one per query."""
+    values = load_weight(source)
     if len(values) == data.n_rows:
-        return rebuilt(data, qid=qid, group=group, sample_weight=values)
+        return rebuilt(data, qid=data.qid, sample_weight=values)
     if len(values) == data.n_queries and data.qid is not None:
-        return rebuilt(data, qid=qid, group=group, query_weight=values)
+        return rebuilt(data, qid=data.qid, query_weight=values)
     raise MarginRankError(
-        f"{side}: expected a weight for each of {data.n_rows} rows or {data.n_queries} queries, "
+        f"{name}: expected a weight for each of {data.n_rows} rows or {data.n_queries} queries, "
         f"got {len(values)}."
     )
+
+
+def unused_side_files(path: str | os.PathLike[str], *, has_qid: bool) -> list[str]:
+    """Return the side files beside a text of rows that would change what it means if they were read.
+
+    The sizes of queries say nothing new where the rows have ids; they are not named then.
+    """
+    endings = (".weight",) if has_qid else (".query", ".group", ".weight")
+    sides = (f"{os.fspath(path)}{ending}" for ending in endings)
+    return [side for side in sides if Path(side).is_file()]
 
 
 def rebuilt(data: RankingData, **changed: Any) -> RankingData:
     """Return the data with some of their parts replaced, and validated again."""
     kept = {name: getattr(data, name) for name in _KEPT}
     return RankingData(data.X, **({"y": data.y} | kept | changed))
-
-
-def numbered_lines(source: Source) -> Iterator[tuple[str, str]]:
-    """Yield ``name:line`` and the stripped text of each line that is not blank; one must be there."""
-    text, name = read_text(source)
-    empty = True
-    for number, line in enumerate(text.split("\n"), 1):
-        if stripped := line.strip(" \t\r"):
-            empty = False
-            yield f"{name}:{number}", stripped
-    if empty:
-        raise MarginRankError(f"{name}: expected at least one line, got none.")
-
-
-def parse_float(text: str) -> float | None:
-    """Return a number, or None: what Python reads, without its underscores and foreign digits."""
-    if "_" in text or not text.isascii():
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return None

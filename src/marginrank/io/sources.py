@@ -58,8 +58,14 @@ def read_text(source: Source) -> tuple[str, str]:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise MarginRankError(f"{name}:1:1: expected UTF-8 text, got UTF-16; save the file as UTF-8.")
     if b"\0" in raw:
-        line = raw.count(b"\n", 0, raw.index(b"\0")) + 1
-        raise MarginRankError(f"{name}:{line}: expected text, got a NUL byte; is this a binary file?")
+        before = bytes(raw[: raw.index(b"\0")])
+        line, column = (
+            before.count(b"\n") + 1,
+            len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1,
+        )
+        raise MarginRankError(
+            f"{name}:{line}:{column}: expected text, got a NUL byte; is this a binary file?"
+        )
     return raw.decode("utf-8", "surrogateescape").removeprefix("\ufeff"), name
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,10 +11,10 @@ from numpy.typing import NDArray
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import Destination, write_lines
 from marginrank.io.letor_writer import id_text, number_text
-from marginrank.io.side_files import numbered_lines, parse_float
 from marginrank.io.sources import Source
+from marginrank.io.text_lines import counted, text_lines
 
-_BLANKS = re.compile(r"[ \t]+")  # str.split() would also cut ids at the blanks of other alphabets
+_BLANKS = r"[ \t]+"  # str.split() would also cut ids at the blanks of other alphabets
 
 
 class Qrels(NamedTuple):
@@ -114,23 +113,22 @@ def _rows(source: Source, layout: str, **number: int) -> list[list[Any]]:
     names = layout.split()
     ((name, column),) = number.items()
     rows: list[list[Any]] = []
-    seen: dict[tuple[str, str], str] = {}
-    for place, line in numbered_lines(source):
-        fields: list[Any] = _BLANKS.split(line)
+    seen: dict[tuple[str, str], int] = {}
+    for line in text_lines(source):
+        fields = line.fields(_BLANKS)
         if len(fields) != len(names):
-            raise MarginRankError(f"{place}: expected '{layout}', got {len(fields)} fields.")
-        value = parse_float(fields[column])
+            raise line.expected(f"'{layout}'", counted(len(fields), "field"))
+        value = fields[column].number()
         if value is None or not np.isfinite(value):
-            raise MarginRankError(f"{place}: expected a {name} (a finite number), got {fields[column]!r}.")
-        key = (fields[0], fields[2])
+            raise fields[column].expected(f"a {name} (a finite number)")
+        key = (fields[0].text, fields[2].text)
         if key in seen:
-            raise MarginRankError(
-                f"{place}: expected each document once in a query, got {fields[2]!r} of query {fields[0]!r} "
-                f"again (first at {seen[key]})."
-            )
-        seen[key] = place
-        fields[column] = value
-        rows.append(fields)
+            again = f"{key[1]!r} of query {key[0]!r} again (first in line {seen[key]})"
+            raise fields[2].expected("each document once in a query", again)
+        seen[key] = line.line
+        row: list[Any] = [field.text for field in fields]
+        row[column] = value
+        rows.append(row)
     return rows
 
 

@@ -132,6 +132,7 @@ def documents(folder):
         dump_letor(data, folder / name, comments=[f"docid = {k}" for k in ids])
     (folder / "ids.csv").write_text("D0,D1\nD5,D2\n")
     (folder / "numbers.csv").write_text("0,1\n5,2\n")
+    (folder / "prefer.pairs").write_text("D0,D1\nD5,D2\n")
     return data
 
 
@@ -184,10 +185,11 @@ def test_columns_of_tables_are_found_by_name(folder):
 
 
 def test_convert_says_what_the_format_cannot_hold(folder, documents):
-    done = run("convert", "named.txt", "named.csv", cwd=folder)
+    ok("convert", "prefer.pairs", "prefer.npz", "--data", "named.txt", cwd=folder)
+    done = run("convert", "prefer.npz", "named.csv", cwd=folder)
     assert done.returncode == 0
-    assert "csv files cannot hold comments" in done.stderr
-    assert "cannot hold" not in run("convert", "named.txt", "named.npz", cwd=folder).stderr
+    assert "Warning: csv files cannot hold pairs; left out." in done.stderr
+    assert "cannot hold" not in run("convert", "named.txt", "named.csv", cwd=folder).stderr
 
 
 def test_convert_writes_to_standard_output(folder):
@@ -245,7 +247,7 @@ def test_narrow_and_wide_files(folder):
         (
             ["evaluate", "test.txt", "junk.scores"],
             BAD_DATA,
-            "junk.scores:2: expected one finite score, got",
+            "junk.scores:2:1: expected one finite score, got",
         ),
     ],
 )

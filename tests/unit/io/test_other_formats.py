@@ -2,9 +2,12 @@
 
 import pickle
 import sys
+import warnings
 from io import BytesIO
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from malformed_others import BAD
 from scipy import sparse
@@ -121,10 +124,10 @@ def test_pairs_by_docid():
 
 
 def test_docids_that_are_unknown_or_not_unique_are_refused():
-    with pytest.raises(MarginRankError, match="<bytes>:1: expected the document id of a row, got 'Z'"):
+    with pytest.raises(MarginRankError, match="<bytes>:1:3: expected the document id of a row, got 'Z'"):
         mio.load_pairs(b"A,Z", ids=["A", "B"])
     with pytest.raises(
-        MarginRankError, match="<bytes>:1: expected the id of one row, but several rows have 'B'"
+        MarginRankError, match="<bytes>:1:3: expected the id of one row, got 'B', which several rows have"
     ):
         mio.load_pairs(b"A,B", ids=["A", "B", "B"])
     with pytest.raises(MarginRankError, match="Row 1 needs an id of its own"):
@@ -137,7 +140,7 @@ def test_trec_ids_may_hold_what_is_no_blank():
 
 
 def test_a_row_number_beyond_the_rows_names_its_line():
-    with pytest.raises(MarginRankError, match="<bytes>:2: expected a row number from 0 to 2, got '3'"):
+    with pytest.raises(MarginRankError, match="<bytes>:2:1: expected a row number from 0 to 2, got '3'"):
         mio.load_pairs(b"0,1\n3,0\n", n_rows=3)
 
 
@@ -241,6 +244,70 @@ def test_tables_without_queries_and_sparse(tmp_path):
     assert np.array_equal(back.X, X)
 
 
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_letor_text_comes_back_from_a_table_to_the_byte(tmp_path, ending):
+    rows = RankingData(
+        [[-0.0, 1.0], [0.0, -2.5], [0.1, -0.0]],
+        y=[-0.0, 2, 1e-300],
+        qid=["007", "7", "007"],
+        comments=["docid = GX-1 inc = 1", "", ' "quoted", with commas '],
+    )
+    dump_letor(rows, tmp_path / "a.txt")
+    mio.write(mio.read(tmp_path / "a.txt"), tmp_path / f"a.{ending}")
+    dump_letor(mio.read(tmp_path / f"a.{ending}"), tmp_path / "b.txt")
+    assert (tmp_path / "b.txt").read_bytes() == (tmp_path / "a.txt").read_bytes()
+
+
+def test_ids_of_csv_are_integers_where_all_look_like_it():
+    table = b"label,qid,a\n1,12,1\n0,-3,2\n"
+    assert mio.load_table(table).qid.dtype == np.int64
+    assert mio.load_table(table.replace(b"-3", b"03")).qid.tolist() == ["12", "03"]
+
+
+def test_document_ids_of_tables_become_comments():
+    data = mio.load_table(b"label,qid,docid,comment,a\n1,1,007,good,1\n0,1,D2,,2\n")
+    assert data.comments.tolist() == ["docid = 007 good", "docid = D2"]
+    assert mio.docids(data) == ["007", "D2"]
+    data = mio.load_table(b"label,qid,docid,name,a\n1,1,5,X,1\n0,1,6,Y,2\n", docid="name")
+    assert mio.docids(data) == ["X", "Y"]
+    assert data.feature_names == ("docid", "a")
+
+
+def test_cells_without_a_number_are_read_on_request():
+    csv = mio.load_table(b"label,qid,a,b\n1,1,NULL,2\n0,1,3,\n", missing=-1.0)
+    assert csv.X.tolist() == [[-1, 2], [3, -1]]
+    parquet = mio.load_table(
+        written(pq.write_table, pa.table({"label": [1, 0], "qid": [1, 1], "a": [None, 4]})), missing=np.nan
+    )
+    assert parquet.allow_nonfinite
+    assert np.isnan(parquet.X[0, 0])
+    assert parquet.X[1, 0] == 4
+
+
+def test_comments_of_several_lines_have_no_place_in_csv():
+    with pytest.raises(MarginRankError, match="A comment in CSV must be one line; that of row 1"):
+        written(mio.dump_table, RankingData(X, y=[1, 2, 3], comments=["", "a\nb", ""]), format="csv")
+
+
+@pytest.mark.parametrize(
+    ("qid", "side", "told"),
+    [(None, "query", True), (None, "group", True), (None, "weight", True), ([1, 1, 2], "weight", True),
+     ([1, 1, 2], "query", False)],
+)  # fmt: skip
+def test_side_files_that_are_not_read_are_named(tmp_path, qid, side, told):
+    path = tmp_path / "train.txt"
+    dump_letor(RankingData(X, y=[2, 0, 1], qid=qid), path)
+    (tmp_path / f"train.txt.{side}").write_text("2\n1\n" if side != "weight" else "1\n2\n3\n")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mio.read(path)
+        n_told = len(caught)
+        mio.read(path, format="lightgbm")
+        assert len(caught) == n_told == told
+    if told:
+        assert str(caught[0].message).startswith(f"{path}.{side} lies beside {path} and is not used")
+
+
 def test_table_names_that_clash_are_refused(tmp_path):
     with pytest.raises(MarginRankError, match="The feature 'label' has the name of another column"):
         mio.write(RankingData(X, y=[1, 2, 3], feature_names=["label", "b"]), tmp_path / "a.csv")
@@ -254,7 +321,7 @@ def test_table_ids_of_several_types_are_refused():
 def test_tables_with_words_or_damage_name_the_file(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,label,qid\nred,1,1\n")
-    with pytest.raises(MarginRankError, match=r"a\.csv: Column 'a' of X holds String values"):
+    with pytest.raises(MarginRankError, match=r"a\.csv:2, column 'a': expected a number, got 'red'"):
         mio.read(path)
     with pytest.raises(MarginRankError, match="expected parquet data; pyarrow says"):
         mio.load_table(b"PAR1 and no more")

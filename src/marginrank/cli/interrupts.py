@@ -1,0 +1,70 @@
+"""Ctrl-C: one sentence and exit code 130, at whatever moment it comes.
+
+An exception would do while our own code runs. But imports swallow it or wrap it, and while Python ends it
+becomes a traceback; so Ctrl-C leaves the process at once, except where something must be tidied up first.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+INTERRUPTED = 130
+NOTHING_WRITTEN = "Interrupted; nothing was written."
+_ALL_DONE = "Interrupted while ending; the work was done."
+
+_state = SimpleNamespace(sentence=NOTHING_WRITTEN, interrupted=False)
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Make Ctrl-C end the process at once, in the block and, with another sentence, after it."""
+    if not _settable():
+        yield
+        return
+    signal.signal(signal.SIGINT, _leave)
+    yield
+    _state.sentence = _ALL_DONE
+
+
+@contextmanager
+def orderly() -> Iterator[None]:
+    """Make Ctrl-C an exception while files are written or a model is trained, so that all is tidied up."""
+    if not _settable():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, _raise)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def happened() -> bool:
+    """Whether Ctrl-C came in an orderly block, even if something turned the exception into another."""
+    return bool(_state.interrupted)
+
+
+def _leave(number: int, frame: Any) -> None:
+    # Not print: this may come in the middle of one.
+    os.write(2, f"{_state.sentence}\n".encode())
+    os._exit(INTERRUPTED)
+
+
+def _raise(number: int, frame: Any) -> None:
+    _state.interrupted = True
+    raise KeyboardInterrupt
+
+
+def _settable() -> bool:
+    """Whether this is the main thread, the only one that may say what signals do, and nobody ignores them."""
+    try:
+        ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))
+    except (TypeError, ValueError):
+        return False
+    return not ignored

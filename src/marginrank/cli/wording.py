@@ -1,0 +1,47 @@
+"""Sentences of the library in the words of the command line: options in place of arguments."""
+
+from __future__ import annotations
+
+import re
+
+# In order; what stands earlier is more special.
+_WORDS: tuple[tuple[str, str], ...] = (
+    (r"pass missing=0\.0 or missing=float\('nan'\)", "give --missing 0"),
+    (r"[Pp]ass zero_based=True", "give --zero-based"),
+    (r" To read it, pass allow_nonfinite=True\.", ""),
+    (r"up to max_feature=(\d+)", r"up to --max-feature \1"),
+    (r"raise max_feature", "raise --max-feature"),
+    (r"raise max_expansion if the file is to be trusted", "unpack it first if it is to be trusted"),
+    (r"pass format= one of (.*)\.$", r"say the format, one of \1."),
+    (r"format='lightgbm'", "--format lightgbm"),
+    (r"Pass (label|qid|weight|docid|comment)= the name of the column", r"Name it with --\1-column"),
+    (r"(--qid-column), or None", r"\1, or give --no-qid"),
+    (r"(--(?:weight|docid|comment)-column), or None", r"\1"),
+    (r"Raise max_iter or tol, use a larger alpha, try another solver, or scale the features "
+     r"\(scale='standard'\)",
+     "Raise --max-iter or --tol, use a larger --alpha, try another --solver, or scale the features "
+     "(--scale standard)"),
+    (r"above tol=", "above --tol "),
+    (r"Use solver='bundle', or loss='squared_hinge'", "Use --solver bundle, or --loss squared_hinge"),
+    (r"pass ignore_unknown=True", "give --ignore-unknown"),
+    (r"write data\.subset\(data\.order\)", "sort the rows by query first"),
+    (r"so predict needs qid\. Pass qid=\.\.\., or the same id for every row if they are one query",
+     "so the data need query ids; give every row the same id if they are one query"),
+    (r"\bn_jobs\b", "--jobs"),
+    (r"\bsample_weight\b", "the weight"),
+    (r"\bquery_weight\b", "the weight of queries"),
+)  # fmt: skip
+_PATTERNS = tuple((re.compile(pattern), words) for pattern, words in _WORDS)
+
+
+def for_the_command_line(sentence: str) -> str:
+    """Return a sentence of the library with the names of options in place of those of arguments.
+
+    Examples
+    --------
+    >>> for_the_command_line("If the indices of this file start at 0, pass zero_based=True.")
+    'If the indices of this file start at 0, give --zero-based.'
+    """
+    for pattern, words in _PATTERNS:
+        sentence = pattern.sub(words, sentence)
+    return sentence

@@ -1,0 +1,144 @@
+"""Columns of a table as arrays; a cell that is none of what it should be is named by line or row."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank.exceptions import MarginRankError
+
+_LONGEST = 40
+
+
+class Cells(NamedTuple):
+    """An Arrow table, the name of its file, and the text of the file where it is CSV."""
+
+    table: Any
+    name: str
+    text: bytes | bytearray | None
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns; each may occur once."""
+        names: list[str] = self.table.column_names
+        if len(set(names)) < len(names):
+            twice = next(name for k, name in enumerate(names) if name in names[:k])
+            raise MarginRankError(f"{self.name}: expected columns of different names, got {twice!r} twice.")
+        return names
+
+    def expected(self, what: str, row: int, column: str, got: Any = None) -> MarginRankError:
+        """Return the error that a cell is not what it should be; lines count from 1, rows from 0."""
+        if self.text is None:
+            place, cell = f"{self.name}, row {row} (counted from 0)", got
+        else:
+            line, cell = _line(self.text, row, self.columns.index(column))
+            place = f"{self.name}:{line}"
+        shown = "an empty cell" if cell in ("", None) else repr(cell)
+        if len(shown) > _LONGEST:
+            shown = shown[:_LONGEST] + "..."
+        return MarginRankError(f"{place}, column {column!r}: expected {what}, got {shown}.")
+
+
+def as_numbers(
+    cells: Cells, column: str, missing: float | None = None, *, feature: bool = False
+) -> NDArray[Any]:
+    """Return a column of finite numbers; ``missing`` stands for cells that are empty, if it is given."""
+    import pyarrow
+
+    values = cells.table[column]
+    kind = values.type
+    if pyarrow.types.is_string(kind) and cells.text is not None:
+        return _numbers_of_texts(cells, column, missing, feature)
+    if pyarrow.types.is_boolean(kind):
+        values = values.cast(pyarrow.int8())
+    elif not (pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind)):
+        advice = " Encode it, or leave it out." if feature else ""
+        raise MarginRankError(f"{cells.name}: expected numbers in column {column!r}, got {kind}.{advice}")
+    empty = np.asarray(values.is_null())
+    numbers = np.array(values.to_numpy())
+    if empty.any():
+        if missing is None:
+            raise _empty(cells, int(np.argmax(empty)), column, feature)
+        numbers = numbers.astype(np.float64, copy=False)
+        numbers[empty] = missing
+    bad = ~np.isfinite(numbers) & ~empty if numbers.dtype.kind == "f" else np.zeros(0, dtype=bool)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise cells.expected("a finite number", row, column, float(numbers[row]))
+    return numbers
+
+
+def as_ids(cells: Cells, column: str) -> NDArray[Any]:
+    """Return query ids: those of CSV as LETOR text has them, those of Parquet of their own type."""
+    import pyarrow
+
+    values = cells.table[column]
+    if pyarrow.types.is_dictionary(values.type):  # categories of pandas
+        values = values.cast(values.type.value_type)
+    texts: list[str] = [] if cells.text is None else values.to_pylist()
+    empty = np.asarray(values.is_null()) if cells.text is None else np.array([not text for text in texts])
+    if empty.any():
+        raise cells.expected("a query id", int(np.argmax(empty)), column)
+    if cells.text is None:
+        return np.array(values.to_numpy())
+    if all(_is_plain_integer(text) for text in set(texts)):
+        return np.array(list(map(int, texts)), dtype=np.int64)
+    return np.fromiter(texts, dtype=object, count=len(texts))
+
+
+def as_texts(cells: Cells, column: str) -> list[str]:
+    """Return a column of text; numbers as they are printed, nothing as an empty text."""
+    return ["" if value is None else str(value) for value in cells.table[column].to_pylist()]
+
+
+def _empty(cells: Cells, row: int, column: str, feature: bool) -> MarginRankError:
+    told = cells.expected("a finite number", row, column)
+    if not feature:
+        return told
+    return MarginRankError(f"{told} To read it as missing, pass missing=0.0 or missing=float('nan').")
+
+
+def _numbers_of_texts(cells: Cells, column: str, missing: float | None, feature: bool) -> NDArray[np.float64]:
+    """Return the numbers of a column in which some cell is a word, or raise and say which."""
+    from pyarrow.csv import ConvertOptions
+
+    nothing = set(ConvertOptions().null_values)
+    numbers = np.empty(cells.table.num_rows)
+    for row, text in enumerate(cells.table[column].to_pylist()):
+        bare = (text or "").strip()
+        if bare in nothing:
+            if missing is None:
+                raise _empty(cells, row, column, feature)
+            numbers[row] = missing
+            continue
+        try:
+            value = float(bare) if bare.isascii() and "_" not in bare else np.nan
+        except ValueError:
+            raise cells.expected("a number", row, column, text) from None
+        if not np.isfinite(value):
+            raise cells.expected("a finite number", row, column, text)
+        numbers[row] = value
+    return numbers
+
+
+def _is_plain_integer(text: str) -> bool:
+    """Whether a text is an int64 in its usual spelling: no sign of plus, no leading zeros."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 19):
+        return False
+    return str(int(text)) == text and -(2**63) <= int(text) < 2**63
+
+
+def _line(text: bytes | bytearray, row: int, column: int) -> tuple[int, str]:
+    """Return the line and the content of a cell of CSV: blank lines are no rows."""
+    reader = csv.reader(StringIO(text.decode("utf-8-sig", "surrogateescape"), newline=""))
+    rows = (fields for fields in reader if fields)
+    next(rows)
+    for _ in range(row):
+        next(rows)
+    fields = next(rows)
+    return reader.line_num, fields[column]

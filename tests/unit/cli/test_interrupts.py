@@ -1,0 +1,132 @@
+"""Ctrl-C and start-up: what is imported when, and one sentence at whatever moment the signal comes."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import marginrank
+
+RUN = "import sys, marginrank.cli as c; {before}; sys.exit(c.main(sys.argv[1:]))"
+
+
+def python(code, *arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60, **options
+    )
+
+
+def interrupting(module):
+    """Return a program that gets Ctrl-C while it imports a module, and swallows no exception of ours."""
+    finder = (
+        "import os, signal, sys, importlib.abc\n"
+        "class Finder(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            try: os.kill(os.getpid(), signal.SIGINT)\n"
+        "            except BaseException: raise ImportError('wrapped') from None\n"
+        "sys.meta_path.insert(0, Finder())\n"
+    )
+    return finder + RUN.format(before="0")
+
+
+@pytest.mark.parametrize("module", ["click", "numpy", "marginrank.cli.train", "sklearn", "scipy.sparse"])
+def test_interrupted_imports_end_with_one_sentence(tmp_path, module):
+    (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    done = python(interrupting(module), "train", "a.txt", "-o", "m.mrk", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "Interrupted; nothing was written.\n"
+    assert not (tmp_path / "m.mrk").exists()
+
+
+def test_an_interrupt_that_something_wrapped_while_writing_is_still_one(tmp_path):
+    wrapped = (
+        "import os, signal, contextlib, marginrank.cli.files as f\n"
+        "@contextlib.contextmanager\n"
+        "def opened(path):\n"
+        "    try: os.kill(os.getpid(), signal.SIGINT)\n"
+        "    except KeyboardInterrupt: raise RuntimeError('wrapped') from None\n"
+        "    yield\n"
+        "f.open_for_writing = opened\n"
+    )
+    (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    (tmp_path / "a.scores").write_text("1\n2\n")
+    arguments = ["evaluate", "a.txt", "a.scores", "--per-query", "q.csv"]
+    done = python(wrapped + RUN.format(before="0"), *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (130, "Interrupted; nothing was written.\n")
+
+
+def test_an_interrupt_while_python_ends_does_not_say_that_nothing_was_done():
+    code = "import atexit, os, signal; atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
+    done = python(code + RUN.format(before="0"), "--version")
+    assert done.returncode == 130
+    assert done.stderr == "Interrupted while ending; the work was done.\n"
+
+
+@pytest.mark.parametrize("moment", [0.1, 0.3, 0.6])
+def test_interrupts_at_any_moment(tmp_path, moment):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "marginrank", "inspect", "-"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,  # it waits for rows that never come
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while "marginrank" not in _command(process.pid):
+        time.sleep(0.001)
+    deadline = time.monotonic() + 30
+    while not _catches_interrupts(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    time.sleep(moment)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "Interrupted; nothing was written.\n")
+
+
+def _command(pid):
+    with open(f"/proc/{pid}/cmdline") as file:
+        return file.read()
+
+
+def _catches_interrupts(pid):
+    """Whether our package is imported, as far as can be seen from outside: click is loaded after it."""
+    with open(f"/proc/{pid}/maps") as file:
+        return "numpy" in file.read()
+
+
+def test_ignored_signals_stay_ignored(tmp_path):
+    code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    kill = "__import__('os').kill(__import__('os').getpid(), 2)"
+    done = python(code + RUN.format(before=kill), "--version")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        ("import marginrank", ("numpy", "scipy", "sklearn", "click")),
+        ("import marginrank.cli as c; c.main(['--help'])", ("numpy", "scipy", "sklearn", "rich")),
+        ("import marginrank.cli as c; c.main(['--version'])", ("numpy", "scipy", "sklearn", "rich")),
+        ("import marginrank.cli as c; c.main(['train', '--help'])", ("sklearn", "pyarrow")),
+        ("import marginrank.cli as c; c.main(['inspect', 'a.txt'])", ("sklearn", "pyarrow", "pandas")),
+        ("import marginrank.cli as c; c.main(['convert', 'a.txt', 'a.npz'])", ("sklearn", "pyarrow")),
+        ("import marginrank.cli as c; c.main(['evaluate', 'a.txt', 'a.scores'])", ("sklearn", "pyarrow")),
+    ],
+)
+def test_only_what_is_needed_is_imported(tmp_path, code, unwanted):
+    (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    (tmp_path / "a.scores").write_text("1\n2\n")
+    seen = f"{code}; import sys; sys.exit(' '.join(set({unwanted!r}) & set(sys.modules)))"
+    done = python(seen, cwd=tmp_path)
+    assert (done.returncode, done.stderr.replace("2 rows, 1 query, 1 feature\n", "").strip()) == (1, "")
+
+
+def test_names_are_found_when_they_are_asked_for():
+    for name in marginrank.__all__:
+        assert name in dir(marginrank)
+        assert getattr(marginrank, name) is not None
+    assert marginrank.io.read is not None
+    with pytest.raises(AttributeError, match="module 'marginrank' has no attribute 'RankTree'"):
+        _ = marginrank.RankTree

@@ -1,0 +1,153 @@
+"""The options of everything that reads data, and the words of what goes wrong."""
+
+import inspect as python
+import json
+import re
+
+import click
+import numpy as np
+import pytest
+
+from marginrank import RankingModel, RankSVM, load_letor
+from marginrank.cli.app import COMMANDS
+from marginrank.cli.app import cli as commands
+from marginrank.cli.options import Reading
+from marginrank.cli.wording import for_the_command_line
+
+TABLE = "grade,query,w,name,a,b\n2,007,1,X,0.5,\n0,007,2,Y,0.25,1\n1,7,1,Z,0,3\n0,7,1,U,1,2\n"
+COLUMNS = [
+    "--label-column",
+    "grade",
+    "--qid-column",
+    "query",
+    "--weight-column",
+    "w",
+    "--docid-column",
+    "name",
+]
+
+
+def command(name):
+    return commands.get_command(click.Context(commands), name)
+
+
+def test_every_command_that_reads_data_has_the_same_options():
+    wanted = {f"--{name.replace('_', '-')}" for name in Reading.__dataclass_fields__}
+    for name in COMMANDS:
+        offered = {option for parameter in command(name).params for option in parameter.opts}
+        assert wanted - offered == ({"--format"} if name == "convert" else set()), name
+
+
+def test_the_list_of_commands_says_what_their_help_says():
+    for name, sentence in COMMANDS.items():
+        assert python.cleandoc(command(name).help).splitlines()[0] == sentence
+
+
+def test_columns_of_a_table_are_named(cli, tmp_path):
+    (tmp_path / "t.csv").write_text(TABLE)
+    (tmp_path / "p.csv").write_text("X,Y\n")
+    assert cli("train", "t.csv", "-o", "m.mrk", *COLUMNS, "--missing", "0", "--alpha", "0.1").returncode == 0
+    X = [[0.5, 0], [0.25, 1], [0, 3], [1, 2]]
+    expected = RankSVM(alpha=0.1).fit(X, [2, 0, 1, 0], qid=[1, 1, 2, 2], sample_weight=[1, 2, 1, 1])
+    assert np.array_equal(RankingModel.load(tmp_path / "m.mrk").coef, expected.coef_)
+    done = cli("train", "t.csv", "--pairs", "p.csv", "-o", "p.mrk", *COLUMNS, "--missing", "0", "--json")
+    assert json.loads(done.stdout)["pairs"] == 1
+    done = cli("predict", "m.mrk", "t.csv", *COLUMNS, "--missing", "0", "--json")
+    report = json.loads(done.stdout)
+    assert report["scores"] == expected.predict(X).tolist()
+    assert (report["rows"], report["queries"]) == (4, 2)
+
+
+def test_text_with_null_from_zero_on(cli, tmp_path):
+    (tmp_path / "z.txt").write_text("1 qid:1 0:1 2:NULL\n0 qid:1 0:1 1:3\n")
+    refused = cli("inspect", "z.txt")
+    assert (refused.returncode, "give --zero-based" in refused.stderr) == (1, True)
+    refused = cli("inspect", "z.txt", "--zero-based")
+    assert "z.txt:1:13: " in refused.stderr
+    assert "give --missing 0" in refused.stderr
+    found = json.loads(cli("inspect", "z.txt", "--zero-based", "--missing", "2", "--json").stdout)
+    assert found["constant_features"] == [0]
+    text = cli("inspect", "z.txt", "--zero-based", "--missing", "2").stdout
+    assert re.search(r"constant features +1: 0\n", text)
+
+
+def test_features_are_counted_as_in_the_file(cli, tmp_path):
+    (tmp_path / "a.txt").write_text("1 qid:1 1:1 2:5\n0 qid:1 1:1 2:3\n")
+    assert json.loads(cli("inspect", "a.txt", "--json").stdout)["constant_features"] == [1]
+    assert re.search(r"constant features +1: 1\n", cli("inspect", "a.txt").stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["inspect", "a.txt", "--max-feature", "3"], 1, "raise --max-feature"),
+        (
+            ["inspect", "a.txt", "--label-column", "x"],
+            2,
+            "--label-column is for tables, but a.txt is read as",
+        ),
+        (["inspect", "t.csv", "--zero-based"], 2, "--zero-based is for LETOR text, but t.csv is read as csv"),
+        (["inspect", "t.csv"], 1, "Name it with --label-column."),
+        (["inspect", "t.csv", "--label-column", "grade"], 1, "--qid-column, or give --no-qid"),
+        (["inspect", "t.csv", "--no-qid", "--qid-column", "query"], 2, "contradict"),
+        (
+            ["inspect", "t.csv", *COLUMNS],
+            1,
+            "t.csv:2, column 'b': expected a finite number, got an empty cell",
+        ),
+        (["train", "a.txt", "-o", "m.mrk", "--seed", "-1"], 2, "--seed"),
+        (["convert", "a.txt", "a.doc"], 2, "stands for no format; say it with --to"),
+        (["convert", "a.scores", "a.run"], 2, "name the rows with --data"),
+        (["convert", "a.txt", "b.npz", "--data", "a.txt"], 2, "leave out --data"),
+        (["convert", "a.txt", "-", "--to", "letor", "--json"], 2, "mix"),
+        (["convert", "shuffled.txt", "l.txt", "--to", "lightgbm"], 1, "sort the rows by query first"),
+    ],
+)
+def test_mistakes_are_told_in_the_words_of_the_command_line(cli, tmp_path, arguments, code, sentence):
+    (tmp_path / "a.txt").write_text("1 qid:1 4:1\n0 qid:1 4:2\n")
+    (tmp_path / "shuffled.txt").write_text("1 qid:1 1:1\n0 qid:2 1:2\n0 qid:1 1:3\n")
+    (tmp_path / "t.csv").write_text(TABLE)
+    done = cli(*arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_side_files_that_are_not_used_are_named(cli, tmp_path):
+    (tmp_path / "a.txt").write_text("1 1:1\n0 1:2\n1 1:3\n")
+    (tmp_path / "a.txt.query").write_text("2\n1\n")
+    done = cli("inspect", "a.txt")
+    assert done.stderr == (
+        "Warning: a.txt.query lies beside a.txt and is not used; to use it, read with --format lightgbm.\n"
+    )
+    done = cli("inspect", "a.txt", "--format", "lightgbm", "--json")
+    assert (json.loads(done.stdout)["n_queries"], done.stderr) == (2, "")
+
+
+def test_the_seed_is_reported_and_changes_nothing(cli, tmp_path):
+    (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    assert json.loads(cli("train", "a.txt", "-o", "a.mrk", "--seed", "7", "--json").stdout)["seed"] == 7
+    expected = RankSVM().fit(load_letor(tmp_path / "a.txt")).coef_
+    assert np.array_equal(RankingModel.load(tmp_path / "a.mrk").coef, expected)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("Use solver='bundle', or loss='squared_hinge'.", "Use --solver bundle, or --loss squared_hinge."),
+        ("n_jobs must be a nonzero integer; got 0.", "--jobs must be a nonzero integer; got 0."),
+        ("expected a finite number, got 'nan'. To read it, pass allow_nonfinite=True.",
+         "expected a finite number, got 'nan'."),
+    ],
+)  # fmt: skip
+def test_arguments_become_options(sentence, words):
+    assert for_the_command_line(sentence) == words
+
+
+def test_the_advice_of_an_unfinished_training_names_options(cli, tmp_path):
+    rng = np.random.default_rng(0)
+    lines = (f"{k % 3} qid:1 1:{a:.3f} 2:{b:.3f}\n" for k, (a, b) in enumerate(rng.normal(size=(60, 2))))
+    (tmp_path / "a.txt").write_text("".join(lines))
+    done = cli("train", "a.txt", "-o", "a.mrk", "--max-iter", "1", "--tol", "1e-9")
+    assert "Raise --max-iter or --tol" in done.stderr
+    assert not re.search(r"\b(max_iter|tol=|scale=)", done.stderr)
