@@ -253,7 +253,13 @@ class CentredRows:
 def map_in_order(
     function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
 ) -> Iterator[Result]:
-    """Yield ``function(item)`` in order, computed a few items ahead by several threads."""
+    """Yield ``function(item)`` in order, computed a few items ahead by several threads.
+
+    Examples
+    --------
+    >>> list(map_in_order(abs, [-1, 2, -3], n_threads=2))
+    [1, 2, 3]
+    """
     with one_blas_thread():
         if n_threads == 1:
             yield from map(function, items)

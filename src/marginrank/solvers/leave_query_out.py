@@ -68,7 +68,17 @@ def leave_query_out(path: SpectralPath, alphas: Sequence[float] | Vector) -> Ite
 
 
 def leave_query_out_scores(path: SpectralPath, alphas: Sequence[float] | Vector) -> Array:
-    """Return all scores of :func:`leave_query_out`, of shape (n_alphas, n_targets, n_rows)."""
+    """Return all scores of :func:`leave_query_out`, of shape (n_alphas, n_targets, n_rows).
+
+    Examples
+    --------
+    >>> from marginrank.designs.centred import CentredRows
+    >>> from marginrank.designs.gram import centred_gram
+    >>> rows = CentredRows(np.array([[0.0], [2.0], [1.0], [5.0]]), np.array([0, 2, 4]), n_threads=1)
+    >>> path = SpectralPath(centred_gram(rows, np.array([0.0, 2.0, 0.0, 8.0])))
+    >>> leave_query_out_scores(path, [1e-9, 1.0]).round(3).tolist()  # slopes 2 and 1, then shrunk
+    [[[-2.0, 2.0, -2.0, 2.0]], [[-1.778, 1.778, -1.333, 1.333]]]
+    """
     scores = np.empty((len(alphas), path.gram.targets.shape[1], path.gram.rows.shape[0]))
     for rows, part in leave_query_out(path, alphas):
         scores[:, :, rows] = part
