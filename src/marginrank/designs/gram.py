@@ -17,7 +17,7 @@ from marginrank.designs.centred import Block, CentredRows
 _MOST_STRIPS = 16
 _STRIP_BYTES = 2**28
 # A product of sparse matrices pays where it has this many times fewer terms than the dense one.
-_SPARSE_PAYS = 40
+_SPARSE_PAYS = 160
 
 
 @dataclass(frozen=True)
