@@ -149,8 +149,8 @@ def check_memory(n_rows: int, n_pairs: int) -> None:
         raise MarginRankError(
             f"The exact path of {n_rows:,} rows and {n_pairs:,} pairs would take about "
             f"{needed / 2**30:,.1f} GiB of memory; this machine has {present / 2**30:,.1f}. Use "
-            "graph='sampled' if the pairs are too many, a subset of the rows, or RankSVM, which takes any number "
-            "of rows (for a kernel, on the features of sklearn.kernel_approximation.Nystroem)."
+            "graph='sampled' if the pairs are too many, a subset of the rows, or RankSVM, which takes any "
+            "number of rows (for a kernel, on the features of sklearn.kernel_approximation.Nystroem)."
         )
 
 

@@ -225,8 +225,8 @@ def _warn(path: KernelRankPath) -> None:
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
     if not path.is_accurate:
         message = (
-            f"The path lost accuracy: its gap is {path.gap_:.1e} at the worst of the points that were checked, "
-            "and gap_at(alpha) tells it anywhere. Use a larger alpha_min, or a kernel whose matrix is further "
-            "from singular (a larger gamma, scaled features)."
+            f"The path lost accuracy: its gap is {path.gap_:.1e} at the worst of the points that were "
+            "checked, and gap_at(alpha) tells it anywhere. Use a larger alpha_min, or a kernel whose matrix "
+            "is further from singular (a larger gamma, scaled features)."
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
