@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -111,8 +112,23 @@ inline std::vector<double> active_system(const double* kernel, std::size_t n, co
     return system;
 }
 
-// The dual variables at lambda: those of the active pairs solve P_A K P' beta = lambda * margin. They are not cut
-// off at their bounds, which rounding may let them pass by little.
+// Moves beta along x, for the active pairs, as far towards beta + x as the bounds allow.
+inline void move_within_bounds(const PathPairs& pairs, const std::vector<std::int32_t>& active,
+                               const std::vector<double>& x, double* beta) {
+    double share = 1.0;
+    for (std::size_t j = 0; j < active.size(); ++j) {
+        const double now = beta[active[j]];
+        const double room = x[j] < 0.0 ? now : pairs.weight[active[j]] - now;
+        if (std::abs(x[j]) * share > room) share = std::max(0.0, room / std::abs(x[j]));
+    }
+    for (std::size_t j = 0; j < active.size(); ++j) beta[active[j]] += share * x[j];
+}
+
+// The dual variables at lambda: those of the active pairs solve P_A K P' beta = lambda * margin. They are not cut off
+// at their bounds, which rounding may let them pass by little.
+//
+// The perturbed margins chose the active pairs, and with them the variables are within their bounds. From there
+// they move towards the solution for the margins as given, which is the exact one except next to breakpoints.
 inline void solve_at(const double* kernel, std::size_t n, const PathPairs& pairs, const std::vector<double>& margin,
                      const PathLog& log, double lambda, double* beta) {
     const std::vector<std::int32_t> active = log.replay(pairs, lambda, beta);
@@ -124,14 +140,17 @@ inline void solve_at(const double* kernel, std::size_t n, const PathPairs& pairs
     for (int round = 0; round < 3; ++round) {
         sum_by_row(pairs, beta, c.data(), n);
         multiply_kernel(kernel, n, c.data(), g.data());
-        for (std::size_t j = 0; j < size; ++j) {
-            const auto i = static_cast<std::size_t>(active[j]);
-            rest[j] = lambda * margin[i] - (g[static_cast<std::size_t>(pairs.winner[i])] -
-                                            g[static_cast<std::size_t>(pairs.loser[i])]);
-        }
+        for (std::size_t j = 0; j < size; ++j)
+            rest[j] = lambda * margin[static_cast<std::size_t>(active[j])] -
+                      (g[static_cast<std::size_t>(pairs.winner[active[j]])] -
+                       g[static_cast<std::size_t>(pairs.loser[active[j]])]);
         factor.solve(rest.data());
         for (std::size_t j = 0; j < size; ++j) beta[active[j]] += rest[j];
     }
+    for (std::size_t j = 0; j < size; ++j)
+        rest[j] = lambda * (pairs.margin[active[j]] - margin[static_cast<std::size_t>(active[j])]);
+    factor.solve(rest.data());
+    move_within_bounds(pairs, active, rest, beta);
 }
 
 }  // namespace marginrank
