@@ -18,7 +18,7 @@ from marginrank.threads import one_blas_thread
 from marginrank.validation import Matrix
 
 # A block of mapped rows stays in the cache of one core between the product and what follows it.
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 21
 _SMALLEST_BLOCK = 32
 # Enough to share the work, few enough that partial sums take no memory to speak of.
 _MAX_GROUPS = 64

@@ -80,7 +80,7 @@ def test_many_small_queries_are_fused_and_a_long_one_is_not():
     assert design.fuses(native_loss([100] * 64))
     assert not design.fuses(native_loss([6400]))
     assert not design.fuses(native_loss([101] * 63))
-    assert not design.fuses(native_loss([50] * 100 + [1400]))
+    assert not design.fuses(native_loss([24] * 100 + [4000]))
 
 
 def test_columns_of_a_sample_are_close_to_those_of_all_rows():

@@ -1,0 +1,114 @@
+"""How fast kernel features are made and trained on, in units of the products that cannot be avoided.
+
+The unit is one pair of dense float32 products with a 69,623 x 2,000 matrix plus one product ``X @ landmarks.T`` for
+X 69,623 x 46, timed in the same run. The data have the shape of MQ2007: about 41 rows a query, features scaled to
+[0, 1] within queries, labels 0 to 2; C and gamma are those of the paper for MQ2007.
+
+    python benchmarks/kernel.py                        # both maps, stored
+    python benchmarks/kernel.py --only recompute       # 1,000,000 rows, features made again in every pass
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from marginrank import RankingData
+from marginrank.designs import mapped_design
+from marginrank.feature_maps import FeatureMap, FourierFeatures, NystroemFeatures
+from marginrank.losses import QUERY_LOSSES
+from marginrank.objective import Objective
+from marginrank.solvers import SOLVERS
+from marginrank.threads import default_threads, one_blas_thread
+
+N_ROWS, N_FEATURES, N_COMPONENTS = 69_623, 46, 2_000
+C, GAMMA = 2.0**-2, 2.0**-5  # table 2 of the paper
+
+
+def search_like(n_rows: int, seed: int = 0) -> RankingData:
+    """Generate queries of 5 to 77 rows whose labels follow a bent function of the features."""
+    rng = np.random.default_rng(seed)
+    qid = np.repeat(np.arange(n_rows), rng.integers(5, 78, n_rows))[:n_rows]
+    X = rng.gamma(0.5, size=(n_rows, N_FEATURES)).astype(np.float32)
+    data = RankingData(X, np.zeros(n_rows), qid=qid).normalized_by_query()
+    w, v = rng.normal(size=(2, N_FEATURES))
+    utility = data.X @ w + 2 * np.sin(2 * (data.X @ v)) + 1.5 * rng.standard_normal(n_rows)
+    return RankingData(data.X, np.digitize(utility, np.quantile(utility, [0.75, 0.93])), qid=qid)
+
+
+def best(work: Callable[[], object], times: int) -> float:
+    seconds = []
+    for _ in range(times):
+        began = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
+
+
+def unit_seconds(times: int) -> float:
+    rng = np.random.default_rng(0)
+    Z = rng.random((N_ROWS, N_COMPONENTS), dtype=np.float32)
+    w, g = rng.random(N_COMPONENTS, dtype=np.float32), rng.random(N_ROWS, dtype=np.float32)
+    X, landmarks = rng.random((N_ROWS, N_FEATURES), dtype=np.float32), rng.random((N_COMPONENTS, N_FEATURES))
+    landmarks = landmarks.astype(np.float32)
+    products = best(lambda: (Z @ w, g @ Z), times)
+    distances = best(lambda: X @ landmarks.T, times)
+    print(f"unit: products {products:.3f} s + X @ landmarks.T {distances:.3f} s")
+    return products + distances
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def train(data: RankingData, mapping: FeatureMap, store: str, solver: str, tol: float) -> None:
+    """Fit the map and train, and print where the time went."""
+    threads, before = default_threads(), peak_mb()
+    began = time.perf_counter()
+    mapping.fit(data.X)
+    fitted = time.perf_counter()
+    view = data.training_view()
+    loss = QUERY_LOSSES["squared_hinge"](view, weighting="pairs", n_threads=threads)
+    design = mapped_design(mapping.block_map(), data.X, view.rows, n_threads=threads, store=store)
+    mapped = time.perf_counter()
+    objective = Objective(design, loss, 2.0 / (C * loss.n_pairs))
+    with one_blas_thread():
+        result = SOLVERS[solver](tol=tol).minimize(objective)
+    ended = time.perf_counter()
+    print(
+        f"{type(mapping).__name__} {solver} ({type(design).__name__}): {ended - began:.2f} s = fit "
+        f"{fitted - began:.2f} + map {mapped - fitted:.2f} + train {ended - mapped:.2f}; {design.shape[1]} columns, "
+        f"{objective.passes:.1f} passes, {result.n_iter} steps, gap {result.gap:.1e} ({result.status}), fused "
+        f"{objective.fused_loss is not None}; peak {peak_mb():.0f} MB, before {before:.0f} MB"
+    )
+    print(f"  {(ended - began) / train.unit:.2f} units" if train.unit else "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=["nystroem", "fourier", "recompute"])
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of --only recompute")
+    parser.add_argument("--solver", default="newton", choices=list(SOLVERS))
+    parser.add_argument("--tol", type=float, default=1e-3)
+    options = parser.parse_args()
+    maps = {
+        "nystroem": NystroemFeatures(gamma=GAMMA, n_components=N_COMPONENTS, random_state=0),
+        "fourier": FourierFeatures(gamma=GAMMA, n_components=N_COMPONENTS, random_state=0),
+    }
+    if options.only == "recompute":
+        train.unit = None
+        train(search_like(options.rows), maps["fourier"], "recompute", options.solver, options.tol)
+        return
+    data = search_like(N_ROWS)
+    for name, mapping in maps.items():
+        if options.only in (None, name):
+            train.unit = unit_seconds(3)
+            train(data, mapping, "memory", options.solver, options.tol)
+
+
+if __name__ == "__main__":
+    main()
