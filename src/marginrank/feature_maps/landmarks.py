@@ -36,9 +36,9 @@ def choose_landmarks(
     Parameters
     ----------
     how : {"uniform", "kmeans++", "leverage"}
-        Every row alike; far apart from each other, by squared Euclidean distance; or with probability
-        proportional to what a uniform pilot sample leaves unexplained of a row in the kernel's feature space
-        (ridge leverage scores).
+        Every row alike; far apart from each other, by squared Euclidean distance; or one half uniformly and
+        the other with probability proportional to what the first leaves unexplained of a row in the kernel's
+        feature space (ridge leverage scores).
     X : ndarray or CSR matrix
         The rows.
     n_landmarks : int
@@ -59,11 +59,14 @@ def choose_landmarks(
         return np.arange(n_rows)
     if how == "kmeans++":
         return _kmeans_plusplus(X, n_landmarks, rng)
-    uniform = np.sort(rng.permutation(n_rows)[:n_landmarks])
     if how == "uniform":
-        return uniform
-    score = _leverage(X, columns(uniform), uniform, diagonal(), n_threads)
-    return np.sort(rng.choice(n_rows, n_landmarks, replace=False, p=score / score.sum()))
+        return np.sort(rng.permutation(n_rows)[:n_landmarks])
+    # All by leverage would leave the bulk of the rows to chance: on OHSUMED that tripled the mean error.
+    pilot = np.sort(rng.permutation(n_rows)[: (n_landmarks + 1) // 2])
+    score = _leverage(X, columns(pilot), pilot, diagonal(), n_threads)
+    score[pilot] = 0.0
+    rest = rng.choice(n_rows, n_landmarks - len(pilot), replace=False, p=score / score.sum())
+    return np.sort(np.concatenate([pilot, rest]))
 
 
 def _kmeans_plusplus(X: Matrix, n_landmarks: int, rng: np.random.RandomState) -> Indices:

@@ -51,8 +51,8 @@ class NystroemFeatures(FeatureMap):
     n_components : int, default=500
         Number of landmarks. With more than there are rows, a warning, and all rows are used.
     landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
-        How they are chosen: every row alike; far apart from each other; or where a first uniform sample
-        explains least (approximate ridge leverage scores). The last two cost more.
+        How they are chosen: every row alike; far apart from each other; or one half uniformly and the other
+        where the first explains least (approximate ridge leverage scores). The last two cost more.
     rank : int, optional
         Keep at most this many features, those of the largest eigenvalues; by default all above the cut-off.
     cutoff : float, optional
