@@ -11,7 +11,9 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; Ctrl-C is looked after from here on."""
-    with interrupts.watched():
-        from marginrank.cli.app import run
+    interrupts.watch()
+    from marginrank.cli.app import run
 
-        return run(arguments)
+    code = run(arguments)
+    interrupts.ending(code)
+    return code

@@ -80,12 +80,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(arguments)
     except (KeyboardInterrupt, click.Abort):
-        click.echo(interrupts.NOTHING_WRITTEN, err=True)
+        click.echo(interrupts.sentence(), err=True)
         return interrupts.INTERRUPTED
     except Exception:
         if not interrupts.happened():
             raise
-        click.echo(interrupts.NOTHING_WRITTEN, err=True)
+        click.echo(interrupts.sentence(), err=True)
         return interrupts.INTERRUPTED
 
 

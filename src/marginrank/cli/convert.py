@@ -71,7 +71,7 @@ def convert(
         )
     content = read_content(source, reading, data, pairs_by=pairs_by, unjudged=unjudged)
     lost = lost_parts(content, kind)
-    with interrupts.orderly():
+    with interrupts.orderly(writes=True):
         write_content(content, destination, kind, pairs_by=write_pairs_by, tag=tag)
     if lost:
         click.echo(f"Warning: {kind} files cannot hold {', '.join(lost)}; left out.", err=True)

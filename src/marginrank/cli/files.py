@@ -129,5 +129,5 @@ def write_text(path: str, text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    with interrupts.orderly(), open_for_writing(path) as file:
+    with interrupts.orderly(writes=True), open_for_writing(path) as file:
         file.write(text.encode("utf-8", "surrogateescape"))

@@ -47,8 +47,6 @@ def _as_files_count(found: Inspection, first: int) -> Inspection:
 
 
 def _facts(found: Inspection) -> list[tuple[str, str]]:
-    low, high = found.train_seconds
-    time = f"{low:.2f} to {seconds_for_people(high)}" if high >= 0.015 else seconds_for_people(high)
     return [
         ("rows", f"{found.n_rows:,}"),
         ("queries", f"{found.n_queries:,} (longest: {counted(found.longest_query, 'row')})"),
@@ -57,9 +55,16 @@ def _facts(found: Inspection) -> list[tuple[str, str]]:
         ("duplicated rows", f"{found.n_duplicated_rows:,}"),
         ("constant features", _names(found.constant_features)),
         ("badly scaled features", _names(found.badly_scaled_features)),
-        ("to train", f"about {time}, and {bytes_for_people(found.memory_bytes)} besides the data"),
+        ("to train", f"{_time(found)}, and {bytes_for_people(found.memory_bytes)} besides the data"),
         *_advice(found),
     ]
+
+
+def _time(found: Inspection) -> str:
+    low, high = map(seconds_for_people, found.train_seconds)
+    if low == high or low.startswith("less"):
+        return high if high.startswith("less") else f"up to {high}"
+    return f"{low.removesuffix(' s')} to {high}"
 
 
 def _learnt_from(found: Inspection) -> list[tuple[str, str]]:

@@ -14,34 +14,43 @@ from types import SimpleNamespace
 from typing import Any
 
 INTERRUPTED = 130
-NOTHING_WRITTEN = "Interrupted; nothing was written."
+_NOTHING_WRITTEN = "Interrupted; nothing was written."
+_WRITTEN = "Interrupted; what was written before stays."
 _ALL_DONE = "Interrupted while ending; the work was done."
+_FAILED = "Interrupted while ending."
 
-_state = SimpleNamespace(sentence=NOTHING_WRITTEN, interrupted=False)
+_state = SimpleNamespace(sentence=_NOTHING_WRITTEN, interrupted=False)
+
+
+def watch() -> None:
+    """Make Ctrl-C end the process at once, from here on."""
+    if _settable():
+        signal.signal(signal.SIGINT, _leave)
+
+
+def ending(code: int) -> None:
+    """Say that the work is over; from here on Ctrl-C only cuts short the end of Python."""
+    _state.sentence = _FAILED if code else _ALL_DONE
 
 
 @contextmanager
-def watched() -> Iterator[None]:
-    """Make Ctrl-C end the process at once, in the block and, with another sentence, after it."""
-    if not _settable():
-        yield
-        return
-    signal.signal(signal.SIGINT, _leave)
-    yield
-    _state.sentence = _ALL_DONE
-
-
-@contextmanager
-def orderly() -> Iterator[None]:
-    """Make Ctrl-C an exception while files are written or a model is trained, so that all is tidied up."""
+def orderly(*, writes: bool) -> Iterator[None]:
+    """Make Ctrl-C an exception while a file is written or a model is trained, so that all is tidied up."""
     if not _settable():
         yield
         return
     before = signal.signal(signal.SIGINT, _raise)
     try:
         yield
+        if writes:
+            _state.sentence = _WRITTEN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def sentence() -> str:
+    """Return what to say of an interrupt that came as an exception."""
+    return str(_state.sentence)
 
 
 def happened() -> bool:
@@ -50,8 +59,8 @@ def happened() -> bool:
 
 
 def _leave(number: int, frame: Any) -> None:
-    # Not print: this may come in the middle of one.
-    os.write(2, f"{_state.sentence}\n".encode())
+    # Not print: this may come in the middle of one. A terminal shows ^C, after which a new line reads better.
+    os.write(2, f"{os.linesep if os.isatty(2) else ''}{_state.sentence}\n".encode())
     os._exit(INTERRUPTED)
 
 

@@ -141,11 +141,11 @@ def train(
 
     parameters["scale"] = None if scale == "none" else scale
     ranker = RankSVM(**parameters, n_jobs=jobs)
-    with interrupts.orderly():
+    with interrupts.orderly(writes=False):
         interrupted = _fit(ranker, rows, request)
     model = RankingModel.from_estimator(ranker, query_normalization="minmax" if request.by_query else None)
     found = None if checked is None else _validation(model, checked, request)
-    with interrupts.orderly():
+    with interrupts.orderly(writes=True):
         model.save(output)
     report = {"model": output, "seed": seed, **_report(ranker, rows)}
     if as_json:

@@ -58,14 +58,13 @@ def dump_npz(data: RankingData, destination: Destination) -> None:
 def load_npz(source: Source) -> RankingData:
     """Read what :func:`dump_npz` wrote. Nothing is unpickled, so a file cannot run code."""
     raw, name = read_source(source)
+    if not raw.startswith(b"PK"):  # numpy would advise to unpickle it
+        got = "one array" if raw.startswith(b"\x93NUMPY") else "something else"
+        raise MarginRankError(f"{name}: expected an .npz of RankingData, got {got}.")
     try:
         with np.load(BytesIO(raw), allow_pickle=False) as stored:
-            if not isinstance(stored, np.lib.npyio.NpzFile):
-                raise MarginRankError(f"{name}: expected an .npz of RankingData, got one array.")
             arrays = {key: stored[key] for key in stored.files}
     except _DAMAGE as error:
-        if isinstance(error, MarginRankError):
-            raise
         raise MarginRankError(
             f"{name}: expected an .npz of RankingData, got damaged data ({error})."
         ) from None

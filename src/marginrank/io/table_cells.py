@@ -30,6 +30,11 @@ class Cells(NamedTuple):
             raise MarginRankError(f"{self.name}: expected columns of different names, got {twice!r} twice.")
         return names
 
+    def shown(self) -> str:
+        """Return the names of the first columns, for a sentence."""
+        names = [name if len(name) <= _LONGEST else name[:_LONGEST] + "..." for name in self.columns[:8]]
+        return ", ".join(names)
+
     def expected(self, what: str, row: int, column: str, got: Any = None) -> MarginRankError:
         """Return the error that a cell is not what it should be; lines count from 1, rows from 0."""
         if self.text is None:

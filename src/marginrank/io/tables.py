@@ -71,7 +71,7 @@ def load_table(
     texts = {role: getattr(roles, role) for role in ("docid", "comment") if getattr(roles, role)}
     names = [column for column in cells.columns if column not in set(roles)]
     if not names:
-        raise MarginRankError(f"{name}: expected columns of features, got {', '.join(cells.columns[:8])}.")
+        raise MarginRankError(f"{name}: expected columns of features, got {cells.shown()}.")
     try:
         return RankingData(
             _matrix(cells, names, missing),
@@ -156,7 +156,7 @@ def _found(cells: Cells, wanted: _Roles) -> _Roles:
         if column is not None and column not in cells.columns:
             raise MarginRankError(
                 f"{cells.name}: expected a column {column!r} for the {role}, "
-                f"got {', '.join(cells.columns[:8])}. "
+                f"got {cells.shown()}. "
                 f"Pass {role}= the name of the column" + ("." if role == "label" else ", or None.")
             )
     return wanted

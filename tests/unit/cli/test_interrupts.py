@@ -58,11 +58,18 @@ def test_an_interrupt_that_something_wrapped_while_writing_is_still_one(tmp_path
     assert (done.returncode, done.stderr) == (130, "Interrupted; nothing was written.\n")
 
 
-def test_an_interrupt_while_python_ends_does_not_say_that_nothing_was_done():
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("--version", "Interrupted while ending; the work was done.\n"),
+        ("--nonsense", "Interrupted while ending.\n"),
+    ],
+)
+def test_an_interrupt_while_python_ends_tells_whether_the_work_was_done(argument, sentence):
     code = "import atexit, os, signal; atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
-    done = python(code + RUN.format(before="0"), "--version")
+    done = python(code + RUN.format(before="0"), argument)
     assert done.returncode == 130
-    assert done.stderr == "Interrupted while ending; the work was done.\n"
+    assert done.stderr.endswith(sentence)
 
 
 @pytest.mark.parametrize("moment", [0.1, 0.3, 0.6])
@@ -94,6 +101,17 @@ def _catches_interrupts(pid):
     """Whether our package is imported, as far as can be seen from outside: click is loaded after it."""
     with open(f"/proc/{pid}/maps") as file:
         return "numpy" in file.read()
+
+
+def test_what_was_written_before_is_not_denied(tmp_path):
+    late = (
+        "import os, signal, marginrank.cli.train as t\n"
+        "t.print_facts = lambda facts: os.kill(os.getpid(), signal.SIGINT)\n"
+    )
+    (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    done = python(late + RUN.format(before="0"), "train", "a.txt", "-o", "m.mrk", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (130, "Interrupted; what was written before stays.\n")
+    assert (tmp_path / "m.mrk").exists()
 
 
 def test_ignored_signals_stay_ignored(tmp_path):
