@@ -9,6 +9,7 @@ from scipy import sparse
 
 from marginrank import RankingData, dump_letor, load_letor
 from marginrank.exceptions import MarginRankError
+from marginrank.io import dump_table, load_table
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 values = st.one_of(st.just(0.0), finite)
@@ -62,6 +63,16 @@ def test_write_and_read_is_the_identity(data, zero_based, dense):
         assert list(map(str, back.qid.tolist())) == list(map(str, data.qid.tolist()))
     expected = None if data.comments is None or not any(data.comments) else data.comments.tolist()
     assert (None if back.comments is None else back.comments.tolist()) == expected
+
+
+@given(ranking_data(), st.sampled_from(["csv", "parquet"]), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_text_goes_through_a_table_to_the_byte(data, format, dense):
+    text = written(data)
+    file = BytesIO()
+    dump_table(load_letor(text, dense=dense), file, format=format)
+    back = load_table(file.getvalue(), qid=None if data.qid is None else "qid")
+    assert written(back) == text
 
 
 @given(ranking_data())

@@ -113,7 +113,7 @@ def dump_table(
     arrow = _pyarrow()
     if data.y is None:
         raise MarginRankError("A table has a column of labels, but these data hold pairs and no y.")
-    X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
+    X = data.X if isinstance(data.X, np.ndarray) else _dense(data.X)
     columns: dict[str, Any] = {label: data.y}
     for name, values in ((qid, data.qid), (weight, data.sample_weight), (comment, data.comments)):
         if values is not None:
@@ -132,6 +132,15 @@ def dump_table(
         raise MarginRankError(f"A table holds ids of one type, in UTF-8; pyarrow says: {error}") from None
     with open_for_writing(destination) as file:
         file.write(_write(table, chosen))
+
+
+def _dense(X: Any) -> NDArray[Any]:
+    entries = X.copy()
+    entries.sum_duplicates()
+    entries = entries.tocoo()
+    dense = np.zeros(X.shape, dtype=X.dtype)
+    dense[entries.row, entries.col] = entries.data  # toarray would add, and 0 + -0 is 0
+    return dense
 
 
 def _check_lines(comments: NDArray[Any] | None, format: str) -> None:
