@@ -20,7 +20,9 @@ def print_json(content: Any) -> None:
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table; the first column to the left, numbers to the right."""
-    table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    if title:  # not the title of the table, which would be filled up with blanks
+        console().print(title, style="bold")
+    table = Table(box=None, pad_edge=False)
     for k, name in enumerate(header):
         table.add_column(name, justify="left" if k == 0 else "right", overflow="fold")
     for row in rows:

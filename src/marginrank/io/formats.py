@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
-from marginrank.io.destinations import Destination
+from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor
 from marginrank.io.npz import dump_npz, load_npz
@@ -48,11 +49,20 @@ def _write_lightgbm(data: RankingData, destination: Destination, **options: Any)
             f"{path}.weight is there already and would be read as the weights of these data, "
             "which have none; remove it or write elsewhere."
         )
-    dump_group(data, f"{path}.query")
-    if data.sample_weight is not None:
-        dump_weight(data.sample_weight, f"{path}.weight")
+    if data.y is None:
+        raise MarginRankError(
+            "LightGBM's files have a label in each row, but these data hold pairs and no y."
+        )
     bare = RankingData(data.X, data.y, comments=data.comments, allow_nonfinite=data.allow_nonfinite)
-    dump_letor(bare, destination, **options)
+    with ExitStack() as files:  # all of them take their places at the end, or none does
+        opened = {
+            ending: files.enter_context(open_for_writing(f"{path}{ending}"))
+            for ending in ("", ".query", *([] if data.sample_weight is None else [".weight"]))
+        }
+        dump_group(data, opened[".query"])
+        if data.sample_weight is not None:
+            dump_weight(data.sample_weight, opened[".weight"])
+        dump_letor(bare, opened[""], **options)
 
 
 #: Every format that ``read`` and ``write`` know.

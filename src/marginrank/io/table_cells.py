@@ -100,6 +100,28 @@ def as_texts(cells: Cells, column: str) -> list[str]:
     return ["" if value is None else str(value) for value in cells.table[column].to_pylist()]
 
 
+def csv_fault(text: bytes | bytearray, name: str) -> MarginRankError | None:
+    """Return the error for what makes a text no CSV, with its line; None where nothing is found."""
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return MarginRankError(f"{name}:1:1: expected UTF-8 text, got UTF-16; save the file as UTF-8.")
+    try:
+        decoded = text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = bytes(text[: error.start])
+        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
+        place = f"{name}:{before.count(10) + 1}:{column}"
+        return MarginRankError(f"{place}: expected UTF-8 text, got the byte 0x{text[error.start]:02x}.")
+    reader = csv.reader(StringIO(decoded, newline=""))
+    width = 0
+    for fields in reader:
+        width = width or len(fields)
+        if fields and len(fields) != width:
+            return MarginRankError(
+                f"{name}:{reader.line_num}: expected {width} cells, as in the header, got {len(fields)}."
+            )
+    return None if width else MarginRankError(f"{name}: expected a header and rows, got nothing.")
+
+
 def _empty(cells: Cells, row: int, column: str, feature: bool) -> MarginRankError:
     told = cells.expected("a finite number", row, column)
     if not feature:

@@ -12,7 +12,7 @@ from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.sources import Source, read_source
-from marginrank.io.table_cells import Cells, as_ids, as_numbers, as_texts
+from marginrank.io.table_cells import Cells, as_ids, as_numbers, as_texts, csv_fault
 
 # Their columns need not be there: a table without them has no such thing.
 _OPTIONAL = ("weight", "docid", "comment")
@@ -68,6 +68,8 @@ def load_table(
     wanted = _Roles(label, qid, weight, docid, comment)
     cells = _read(raw, name, format, wanted)
     roles = _found(cells, wanted)
+    if cells.table.num_rows == 0:
+        raise MarginRankError(f"{name}: expected at least one row, got none.")
     texts = {role: getattr(roles, role) for role in ("docid", "comment") if getattr(roles, role)}
     names = [column for column in cells.columns if column not in set(roles)]
     if not names:
@@ -200,7 +202,9 @@ def _read(raw: bytes | bytearray, name: str, format: str | None, roles: _Roles) 
             return Cells(parquet.read_table(BytesIO(raw)), name, None)
         return Cells(_read_csv(raw, roles), name, raw)
     except (arrow.ArrowException, OSError) as error:
-        raise MarginRankError(f"{name}: expected {chosen} data; pyarrow says: {error}") from None
+        found = csv_fault(raw, name) if chosen == "csv" else None
+        told = MarginRankError(f"{name}: expected {chosen} data; pyarrow says: {error}")
+        raise (found or told) from None
 
 
 def _read_csv(raw: bytes | bytearray, roles: _Roles) -> Any:

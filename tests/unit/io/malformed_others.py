@@ -206,7 +206,33 @@ BAD = {
         b"label,qid,docid\n1,7,x\n",
         "<bytes>: expected columns of features, got label, qid, docid.",
     ),
-    "csv with a row too short": (mio.load_table, b"label,qid,a\n1,7,1\n1,7\n", None),
+    "csv with a row too short": (
+        mio.load_table,
+        b"label,qid,a\n1,7,1\n\n1,7\n",
+        "<bytes>:4: expected 3 cells, as in the header, got 2.",
+    ),
+    "csv with a row too long": (
+        mio.load_table,
+        b"label,qid,a\n1,7,1,2\n",
+        "<bytes>:2: expected 3 cells, as in the header, got 4.",
+    ),
+    "csv empty": (mio.load_table, b"", "<bytes>: expected a header and rows, got nothing."),
+    "csv blank": (mio.load_table, b"\n\n", "<bytes>: expected a header and rows, got nothing."),
+    "csv header only": (
+        mio.load_table,
+        b"label,qid,a\n",
+        "<bytes>: expected at least one row, got none.",
+    ),
+    "csv of other bytes": (
+        mio.load_table,
+        "label,qid,a\n1,1,1\n1,\u00fc,2\n".encode("latin-1"),
+        "<bytes>:3:3: expected UTF-8 text, got the byte 0xfc.",
+    ),
+    "csv of UTF-16": (
+        mio.load_table,
+        "label,qid,a\n1,1,1\n".encode("utf-16"),
+        "<bytes>:1:1: expected UTF-8 text, got UTF-16; save the file as UTF-8.",
+    ),
     "parquet word": (
         mio.load_table,
         parquet(label=[1.0, 0.0], qid=[1, 1], a=["red", "blue"]),
