@@ -1,9 +1,9 @@
 """How fast kernel features are made and trained on, in units of the products that cannot be avoided.
 
 The unit is one pair of dense float32 products with a 69,623 x 2,000 matrix plus one product
-``X @ landmarks.T`` for X 69,623 x 46, timed in the same run. The data have the shape of MQ2007: about 41 rows a
-query, features scaled to [0, 1] within queries, labels 0 to 2; C and gamma are those of the paper for MQ2007.
-Each kind of work has a process of its own.
+``X @ landmarks.T`` for X 69,623 x 46, timed in the same run. The data have the shape of MQ2007: about 41 rows
+a query, features scaled to [0, 1] within queries, labels 0 to 2; C and gamma are those of the paper for
+MQ2007. Each kind of work has a process of its own.
 
     python benchmarks/kernel.py                        # both maps, stored
     python benchmarks/kernel.py --only recompute       # 1,000,000 rows, features made again in every pass
@@ -83,7 +83,8 @@ def train(data: RankingData, mapping: FeatureMap, store: str, solver: str, tol: 
     ended = time.perf_counter()
     print(
         f"{type(mapping).__name__}, {type(design).__name__} of {design.shape[1]} columns: "
-        f"{ended - began:.2f} s, of that fit {fitted - began:.2f}, map {mapped - fitted:.2f}, training {ended - mapped:.2f}"
+        f"{ended - began:.2f} s, of that fit {fitted - began:.2f}, map {mapped - fitted:.2f}, "
+        f"training {ended - mapped:.2f}"
     )
     print(
         f"  {solver}: {objective.passes:.1f} passes, {result.n_iter} steps, gap {result.gap:.1e} "

@@ -65,6 +65,18 @@ class FactoredDesign:
         """Return ``F' (B' g)``."""
         return self._backward(self._inner.adjoint(g))
 
+    def scores_block(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``B (F w)`` for each row w of W."""
+        with one_blas_thread():
+            inner = np.ascontiguousarray(W @ self._factor.T)
+        return self._inner.scores_block(inner)
+
+    def adjoint_block(self, G: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``F' (B' g)`` for each row g of G."""
+        inner = self._inner.adjoint_block(G)
+        with one_blas_thread():
+            return np.ascontiguousarray(inner @ self._factor)
+
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether the fused products pay for this loss."""
         return self._inner.fuses(loss)

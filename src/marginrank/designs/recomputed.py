@@ -80,6 +80,28 @@ class RecomputedDesign:
 
         return self._summed(self._blocks, visit)
 
+    def scores_block(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``Z w`` for each row w of W, evaluating the map once."""
+        out = np.empty((len(W), self.shape[0]))
+
+        def visit(bounds: tuple[int, int]) -> None:
+            block = self._block(*bounds)
+            for w, scores in zip(W, out, strict=True):
+                block.scores(w, scores[slice(*bounds)], 1)
+
+        run_parallel(visit, self._blocks, self._n_threads)
+        return out
+
+    def adjoint_block(self, G: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``Z' g`` for each row g of G, evaluating the map once."""
+        n = self.shape[1]
+
+        def visit(block: Any, first: int, last: int, out: Vector) -> None:
+            for k, g in enumerate(G):
+                _adjoint(block, g[first:last], out[k * n : (k + 1) * n])
+
+        return self._summed(self._blocks, visit, len(G)).reshape(len(G), n)
+
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether whole queries fit a block."""
         longest = loss.longest_query * self.shape[1] * self._map.dtype.itemsize
@@ -138,10 +160,10 @@ class RecomputedDesign:
         self._map.transform_block(take_rows(self._X, self._rows, first, last), out)
         return _DENSE[out.dtype.name](out, None)
 
-    def _summed(self, blocks: list[tuple[int, int]], visit: Visit) -> Vector:
+    def _summed(self, blocks: list[tuple[int, int]], visit: Visit, n_vectors: int = 1) -> Vector:
         """Visit all blocks and return the sum of what they add, each group of blocks in its own order."""
         shares = groups(len(blocks))
-        partial = np.zeros((len(shares), self.shape[1]))
+        partial = np.zeros((len(shares), n_vectors * self.shape[1]))
 
         def visit_group(k: int) -> None:
             for number in shares[k]:

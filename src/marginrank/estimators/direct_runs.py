@@ -147,10 +147,7 @@ class DirectRuns:
         by_target, gaps = path.values([alpha])[0], path.gaps([alpha])[0]
         value, slack = float(by_target.sum()), float(gaps @ by_target)
         bound = max(value - slack, 0.0)
-        gap = (value - bound) / value if value > 0.0 else 0.0
-        seconds = perf_counter() - self._started
-        last = Progress(0, value, bound, gap, self.passes, seconds, more.get("best_score"), alpha)
-        return Outcome(
+        outcome = Outcome(
             w=w,
             alpha=alpha,
             value=value,
@@ -159,9 +156,14 @@ class DirectRuns:
             status="converged",
             passes=self.passes,
             scale=scale,
-            history=[last],
+            history=[],
             **more,
         )
+        seconds = perf_counter() - self._started
+        outcome.history.append(
+            Progress(0, value, bound, outcome.gap, self.passes, seconds, outcome.best_score, alpha)
+        )
+        return outcome
 
 
 def _labels(data: RankingData, view: TrainingView) -> RankingData:

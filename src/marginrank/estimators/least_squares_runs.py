@@ -44,6 +44,11 @@ class Outcome:
     best_score: float | None = None
     evals_result: dict[str, dict[str, list[float]]] | None = None
 
+    @property
+    def gap(self) -> float:
+        """How far the value is from the bound, relative to it."""
+        return (self.value - self.bound) / self.value if self.value > 0.0 else 0.0
+
 
 @dataclass
 class LeastSquaresRuns:

@@ -346,12 +346,14 @@ class RankRLS(LinearRanker):
                 listeners.insert(0, line)
             whole = problem.whole()
             self.n_pairs_ = whole.loss.n_pairs
+            self.solver_ = "cg"
             if isinstance(problem, QueryProblem) and self._goes_direct(problem):
                 self.solver_ = "direct"
                 outcome = self._without_iterations(problem, sets)
                 for listener in listeners:
                     listener(outcome.history[-1])
-            else:
+            if self.solver_ == "cg" or (self.solver == "auto" and outcome.gap > self.tol):
+                # Columns whose sizes lie too far apart drown in the rounding of a Gram matrix.
                 self.solver_ = "cg"
                 outcome = self._by_iterations(self._runs(problem, whole, listeners), sets)
         self._keep(outcome, problem)
@@ -416,7 +418,7 @@ class RankRLS(LinearRanker):
         self.column_scale_ = outcome.scale
         self.alpha_ = outcome.alpha
         self.objective_, self.lower_bound_ = outcome.value, outcome.bound
-        self.gap_ = (outcome.value - outcome.bound) / outcome.value if outcome.value > 0.0 else 0.0
+        self.gap_ = outcome.gap
         self.n_iter_, self.n_passes_ = outcome.n_iter, outcome.passes
         self.history_ = outcome.history
         self.n_queries_ = problem.n_queries

@@ -121,3 +121,12 @@ def test_threads_do_not_change_a_bit():
     one, two = (RankRLS("auto", n_jobs=k, solver="direct").fit(X, y, qid=qid) for k in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
     np.testing.assert_array_equal(one.validation_curve_, two.validation_curve_)
+
+
+def test_auto_iterates_where_a_gram_matrix_would_lose_small_columns():
+    X, y, qid = make_data(10)
+    far_apart = X * np.geomspace(1e-8, 1e3, X.shape[1])
+    model = RankRLS(1e-12, tol=1e-6, max_iter=5000).fit(far_apart, y, qid=qid)
+    direct = RankRLS(1e-12, solver="direct").fit(far_apart, y, qid=qid)
+    assert direct.gap_ > 1e-3
+    assert model.solver_ == "cg"
