@@ -12,13 +12,15 @@ from marginrank.designs import Design
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import Loss
 from marginrank.objective import Objective
-from marginrank.solvers import Callback, Progress, Solver, SolverResult
+from marginrank.solvers import Callback, CuttingPlanes, Progress, Solver, SolverResult
 from marginrank.validation import Vector
 
 
 @dataclass
 class Training:
     """Design, loss and solver; passes over X are counted over all solutions.
+
+    Cutting planes do not depend on alpha, so every solution starts with those of the ones before it.
 
     ``scale`` is what the design divides the columns by; coefficients outside are in raw units.
     """
@@ -28,12 +30,15 @@ class Training:
     loss: Loss
     solver: Solver
     passes: float = 0.0
+    _planes: CuttingPlanes | None = None
 
     def solve(self, alpha: float, start: Vector | None, callbacks: Sequence[Callback]) -> SolverResult:
         """Minimise at one alpha, from coefficients in raw units."""
         objective = Objective(self.design, self.loss, alpha)
         first = start if start is None or self.scale is None else start * self.scale
-        result = self.solver.minimize(objective, first, all_of(callbacks, self.raw))
+        if self._planes is None:
+            self._planes = CuttingPlanes(alpha, objective.n_features)
+        result = self.solver.minimize(objective, first, all_of(callbacks, self.raw), self._planes)
         self.passes += objective.passes
         return result
 

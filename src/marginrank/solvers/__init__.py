@@ -6,6 +6,7 @@
 from marginrank.solvers.base import Callback, Objective, Progress, Solver, SolverResult
 from marginrank.solvers.bundle import Bundle
 from marginrank.solvers.newton import TruncatedNewton
+from marginrank.solvers.planes import CuttingPlanes
 from marginrank.solvers.quasi_newton import QuasiNewton
 from marginrank.solvers.shifted_cg import ShiftedCG
 
@@ -19,6 +20,7 @@ __all__ = [
     "SOLVERS",
     "Bundle",
     "Callback",
+    "CuttingPlanes",
     "Objective",
     "Progress",
     "QuasiNewton",

@@ -107,6 +107,10 @@ class Solver(Protocol):
     """Drives an objective to a certified gap."""
 
     def minimize(
-        self, objective: Objective, w0: Vector | None = None, callback: Callback | None = None
+        self,
+        objective: Objective,
+        w0: Vector | None = None,
+        callback: Callback | None = None,
+        planes: Any = None,
     ) -> SolverResult:
         """Minimise; never raises for slow convergence, the result's ``status`` tells."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from marginrank.solvers.base import Callback, Objective, Point, SolverResult, Vector
 from marginrank.solvers.certificate import Certificate, certify
 from marginrank.solvers.line_search import search
+from marginrank.solvers.planes import CuttingPlanes
 
 # The new plane is taken this part of the way from the best point on the line to the minimiser of the model
 # (Franc and Sonnenburg's OCAS): exactly at the best point it would hardly cut anything off.
@@ -40,7 +41,11 @@ class Bundle:
     max_iter: int = 1000
 
     def minimize(
-        self, objective: Objective, w0: Vector | None = None, callback: Callback | None = None
+        self,
+        objective: Objective,
+        w0: Vector | None = None,
+        callback: Callback | None = None,
+        planes: CuttingPlanes | None = None,
     ) -> SolverResult:
         """Minimise ``objective`` from ``w0``, or from the origin.
 
@@ -52,6 +57,8 @@ class Bundle:
             Where to start.
         callback : callable, optional
             Called with a :class:`Progress` after each iteration; returning True stops.
+        planes : CuttingPlanes, optional
+            Planes of the same risk, from a run at another alpha; this run adds its own to them.
 
         Returns
         -------
@@ -62,7 +69,7 @@ class Bundle:
         def run(certificate: Certificate, start: Point) -> str:
             return cut_to_the_end(certificate, self.max_iter)
 
-        return certify(run, objective, w0, self.tol, callback)
+        return certify(run, objective, w0, self.tol, callback, planes)
 
 
 def cut_to_the_end(certificate: Certificate, max_iter: int) -> str:

@@ -27,6 +27,8 @@ class Certificate:
         Relative gap at which the run is over.
     callback : callable or None
         Receives each :class:`Progress`; returning True stops the run.
+    planes : CuttingPlanes or None
+        Planes of the same risk that are known already; they do not depend on alpha.
 
     Attributes
     ----------
@@ -38,10 +40,17 @@ class Certificate:
         One entry per iteration, starting with the first point.
     """
 
-    def __init__(self, objective: Objective, tol: float, callback: Callback | None = None) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        tol: float,
+        callback: Callback | None = None,
+        planes: CuttingPlanes | None = None,
+    ) -> None:
         self.objective = objective
         self.tol = tol
-        self.planes = CuttingPlanes(objective.alpha, objective.n_features)
+        self.planes = CuttingPlanes(objective.alpha, objective.n_features) if planes is None else planes
+        self.planes.alpha = objective.alpha
         self.bound = 0.0
         self.history: list[Progress] = []
         self._best: Point | None = None
@@ -140,6 +149,7 @@ def certify(
     w0: Vector | None,
     tol: float,
     callback: Callback | None,
+    planes: CuttingPlanes | None = None,
 ) -> SolverResult:
     """Evaluate the start, let ``run`` continue from there, and return the best point even on Ctrl-C.
 
@@ -153,7 +163,7 @@ def certify(
         Where to start; None is the origin.
     tol : float
         Relative gap at which the run is over.
-    callback : callable or None
+    callback, planes
         See :class:`Certificate`.
 
     Returns
@@ -162,7 +172,7 @@ def certify(
         Its status is "interrupted" after Ctrl-C. An interrupt before the first point has a value leaves
         nothing to return and is raised again.
     """
-    certificate = Certificate(objective, tol, callback)
+    certificate = Certificate(objective, tol, callback, planes)
     try:
         start = objective.at(_start(objective, w0))
         certificate.observe(start)

@@ -11,6 +11,7 @@ from marginrank.solvers.base import Callback, Objective, Point, SolverResult, Ve
 from marginrank.solvers.bundle import cut_to_the_end
 from marginrank.solvers.certificate import Certificate, certify
 from marginrank.solvers.line_search import search
+from marginrank.solvers.planes import CuttingPlanes
 
 _MAX_INNER = 200
 # Stop the inner iteration when a step adds less than this part of the mean gain per step so far.
@@ -37,7 +38,11 @@ class TruncatedNewton:
     max_iter: int = 1000
 
     def minimize(
-        self, objective: Objective, w0: Vector | None = None, callback: Callback | None = None
+        self,
+        objective: Objective,
+        w0: Vector | None = None,
+        callback: Callback | None = None,
+        planes: CuttingPlanes | None = None,
     ) -> SolverResult:
         """Minimise ``objective`` from ``w0``, or from the origin.
 
@@ -49,6 +54,8 @@ class TruncatedNewton:
             Where to start.
         callback : callable, optional
             Called with a :class:`Progress` after each iteration; returning True stops.
+        planes : CuttingPlanes, optional
+            Planes of the same risk, from a run at another alpha; this run adds its own to them.
 
         Returns
         -------
@@ -71,7 +78,7 @@ class TruncatedNewton:
             status = newton_steps(certificate, start, self.max_iter)
             return status or cut_to_the_end(certificate, self.max_iter)
 
-        return certify(run, objective, w0, self.tol, callback)
+        return certify(run, objective, w0, self.tol, callback, planes)
 
 
 def newton_steps(certificate: Certificate, point: Point, max_iter: int) -> str | None:

@@ -11,6 +11,7 @@ from marginrank.solvers.bundle import cut_to_the_end
 from marginrank.solvers.certificate import Certificate, certify
 from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.solvers.line_search import Trial, search
+from marginrank.solvers.planes import CuttingPlanes
 
 # When the last few steps together gained less than this part of the slack, what is missing is the bound.
 # Planes close to the optimum do not raise it much, those of a bundle do: on LETOR data the switch saves
@@ -49,7 +50,11 @@ class QuasiNewton:
     memory: int = 20
 
     def minimize(
-        self, objective: Objective, w0: Vector | None = None, callback: Callback | None = None
+        self,
+        objective: Objective,
+        w0: Vector | None = None,
+        callback: Callback | None = None,
+        planes: CuttingPlanes | None = None,
     ) -> SolverResult:
         """Minimise ``objective`` from ``w0``, or from the origin.
 
@@ -61,6 +66,8 @@ class QuasiNewton:
             Where to start.
         callback : callable, optional
             Called with a :class:`Progress` after each iteration; returning True stops.
+        planes : CuttingPlanes, optional
+            Planes of the same risk, from a run at another alpha; this run adds its own to them.
 
         Returns
         -------
@@ -72,7 +79,7 @@ class QuasiNewton:
             status = self._descend(certificate, start)
             return status or cut_to_the_end(certificate, self.max_iter)
 
-        return certify(run, objective, w0, self.tol, callback)
+        return certify(run, objective, w0, self.tol, callback, planes)
 
     def _descend(self, certificate: Certificate, point: Point) -> str | None:
         """Iterate until the run is over, or return None when a bundle would do better."""
