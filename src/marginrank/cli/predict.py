@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from marginrank.cli import options
@@ -9,7 +11,7 @@ from marginrank.cli.files import read_data, write_scores
 from marginrank.cli.output import print_json
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
-from marginrank.model import RankingModel, align_width, unknown_columns
+from marginrank.model import RankingModel, align_width, model_matrix, unknown_columns
 
 
 @click.command()
@@ -60,15 +62,35 @@ def scores_of(
     if model.feature_names is not None and data.feature_names is not None:
         named: list[float] = model.predict(data, n_jobs=n_jobs).tolist()
         return named
-    unknown = [] if ignore_unknown else unknown_columns(data.X, model.n_features).tolist()
+    X = _as_wide_as(model.n_features, data, ignore_unknown, first)
+    scores: list[float] = model.predict(X, data.qid, n_jobs=n_jobs).tolist()
+    return scores
+
+
+def aligned(data: RankingData, like: RankingData, ignore_unknown: bool, first: int = 1) -> RankingData:
+    """Return data with the columns of the training data; features are counted from ``first``."""
+    if like.feature_names is not None and data.feature_names is not None:
+        X = model_matrix(data, like.n_features, like.feature_names)
+    else:
+        X = _as_wide_as(like.n_features, data, ignore_unknown, first)
+    return RankingData(
+        X,
+        data.y,
+        qid=data.qid,
+        sample_weight=data.sample_weight,
+        query_weight=data.query_weight,
+        feature_names=like.feature_names,
+    )
+
+
+def _as_wide_as(n_features: int, data: RankingData, ignore_unknown: bool, first: int) -> Any:
+    unknown = [] if ignore_unknown else unknown_columns(data.X, n_features).tolist()
     if unknown:
         shown = ", ".join(str(column + first) for column in unknown[:8]) + (
             ", ..." if len(unknown) > 8 else ""
         )
         raise MarginRankError(
-            f"The data have features that the model does not know (it has {model.n_features}): {shown}. "
+            f"The data have features that the model does not know (it has {n_features}): {shown}. "
             "Use --ignore-unknown to leave them out."
         )
-    X = align_width(data.X, model.n_features, ignore_unknown=ignore_unknown)
-    scores: list[float] = model.predict(X, data.qid, n_jobs=n_jobs).tolist()
-    return scores
+    return align_width(data.X, n_features, ignore_unknown=ignore_unknown)

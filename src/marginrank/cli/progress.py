@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import log
 from types import TracebackType
+from typing import Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -14,27 +15,44 @@ from marginrank.solvers import Progress as State
 class TrainingBar:
     """A callback that fills a bar as the certified gap falls from 1 to the tolerance, on a log scale.
 
-    Shows nothing where standard error is no terminal.
+    Where the gap is not what training waits for, the bar only moves; where there is a validation set, the
+    best figure on it stands beside. Shows nothing where standard error is no terminal.
+
+    Parameters
+    ----------
+    ranker : estimator
+        What is trained.
+    metric : str
+        What is measured on validation rows.
     """
 
-    def __init__(self, tol: float) -> None:
-        self._tol = tol
+    def __init__(self, ranker: Any, metric: str) -> None:
+        self._tol = ranker.tol
+        self._metric = metric
+        self._fills = not hasattr(ranker, "regularization")
         terminal = console(stderr=True)
         self._bar = Progress(
             TextColumn("training"),
             BarColumn(),
-            TextColumn("gap {task.fields[gap]}  pass {task.fields[passes]}"),
+            TextColumn("{task.fields[figures]}"),
             TimeElapsedColumn(),
             console=terminal,
             disable=not terminal.is_terminal,
             transient=True,
         )
-        self._task = self._bar.add_task("training", total=1.0, gap="-", passes="0")
+        self._task = self._bar.add_task("training", total=1.0 if self._fills else None, figures="")
 
     def __call__(self, state: State) -> None:
         """Show one state."""
         done = 1.0 if state.gap <= self._tol else log(min(state.gap, 1.0)) / log(min(self._tol, 0.5))
-        self._bar.update(self._task, completed=done, gap=f"{state.gap:.1e}", passes=f"{state.passes:.0f}")
+        figures = [f"pass {state.passes:.0f}"]
+        if self._fills:
+            figures.insert(0, f"gap {state.gap:.1e}")
+        if state.alpha:
+            figures.append(f"alpha {state.alpha:.1e}")
+        if state.validation is not None:
+            figures.append(f"{self._metric} {state.validation:.4f}")
+        self._bar.update(self._task, completed=done if self._fills else None, figures="  ".join(figures))
 
     def __enter__(self) -> TrainingBar:
         self._bar.start()

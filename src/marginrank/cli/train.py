@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from time import perf_counter
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from marginrank.cli import interrupts, options
 from marginrank.cli.evaluate import measure, print_evaluation, summary
 from marginrank.cli.files import labelled, read_data, with_pairs, with_weights
-from marginrank.cli.output import counted, print_facts, print_json, seconds_for_people
-from marginrank.cli.predict import scores_of
+from marginrank.cli.methods import check_parameters, make_ranker, method_options
+from marginrank.cli.output import counted, print_facts, print_json, rounded, seconds_for_people
+from marginrank.cli.predict import aligned, scores_of
 from marginrank.cli.progress import TrainingBar
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
+from marginrank.metrics import parse_metric
 from marginrank.model import RankingModel
-
-if TYPE_CHECKING:
-    from marginrank.estimators import RankSVM
-
-_POSITIVE = click.FloatRange(min=0, min_open=True)
 
 
 @dataclass(frozen=True)
@@ -36,40 +35,18 @@ class _Request:
     jobs: int | None
     reading: options.Reading
 
+    def selection(self) -> dict[str, Any]:
+        """What to select by: the first metric that was named; nothing where none was."""
+        context = click.get_current_context()
+        if context.get_parameter_source("metrics") is ParameterSource.DEFAULT:
+            return {}
+        return {"metric": parse_metric(self.metrics[0], flavor=self.flavor)}
+
 
 @click.command()
 @click.argument("data")
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The model file (.mrk).")
-@click.option(
-    "--loss",
-    type=click.Choice(["hinge", "squared_hinge"]),
-    default="hinge",
-    show_default=True,
-    help="The loss of a pair.",
-)
-@click.option(
-    "--alpha", type=_POSITIVE, default=1e-4, show_default=True, help="Strength of the regularisation."
-)
-@click.option(
-    "--tol", type=_POSITIVE, default=1e-3, show_default=True, help="Certified gap at which to stop."
-)
-@click.option(
-    "--max-iter", type=click.IntRange(min=1), default=1000, show_default=True, help="Most iterations."
-)
-@click.option(
-    "--weighting",
-    type=click.Choice(["pairs", "queries"]),
-    default="pairs",
-    show_default=True,
-    help="Mean over all pairs, or over queries.",
-)
-@click.option(
-    "--solver",
-    type=click.Choice(["auto", "lbfgs", "bundle", "newton"]),
-    default="auto",
-    show_default=True,
-    help="newton needs the squared hinge.",
-)
+@method_options
 @click.option(
     "--scale",
     type=click.Choice(["none", "standard", "minmax"]),
@@ -87,7 +64,9 @@ class _Request:
 @click.option("--pairs", type=click.Path(dir_okay=False), help="CSV of winner,loser[,weight[,margin]].")
 @options.pairs_by
 @click.option("--weights", type=click.Path(dir_okay=False), help="One weight a row, one a line.")
-@click.option("--validate", type=click.Path(dir_okay=False), help="Data to report the metrics on.")
+@click.option(
+    "--validate", type=click.Path(dir_okay=False), help="Data to select on, and to report the metrics on."
+)
 @options.metric
 @options.flavor
 @click.option("--keep-partial", is_flag=True, help="After Ctrl-C, write the best model so far.")
@@ -111,6 +90,7 @@ def train(
     validate: str | None,
     metrics: tuple[str, ...],
     flavor: str,
+    method: str,
     normalize: str,
     scale: str,
     keep_partial: bool,
@@ -123,31 +103,35 @@ def train(
 ) -> int:
     """Train a ranker on DATA and write the model to a file.
 
-    The ranker is a linear RankSVM: the exact optimum of a convex problem, with a certificate.
+    Every method gives the optimum of a convex problem, with a certificate. --alpha auto chooses the strength
+    of the regularisation, by the first --metric that you name, else by the pairwise error.
 
     \b
     Examples:
       marginrank train train.txt -o model.mrk --alpha 1e-3
       marginrank train train.txt -o model.mrk --validate vali.txt -m ndcg@10
+      marginrank train train.txt -o model.mrk --method rankrls --alpha auto
       marginrank train docs.txt --pairs preferences.csv -o model.mrk
     """
-    _check_usage(data, output, pairs, weights, validate, parameters)
+    _check_usage(data, output, pairs, weights, validate)
+    parameters["scale"] = None if scale == "none" else scale
+    parameters = check_parameters(method, parameters)
     request = _Request(metrics, flavor, normalize == "query", keep_partial, ignore_unknown, jobs, reading)
     rows = _training_data(data, pairs, pairs_by, weights, request)
     checked = None if validate is None else read_data(validate, reading)
     if validate is not None and checked is not None:
         labelled(checked, validate)
-    from marginrank.estimators import RankSVM  # not above: the help need not wait for scikit-learn
-
-    parameters["scale"] = None if scale == "none" else scale
-    ranker = RankSVM(**parameters, n_jobs=jobs)
+    ranker = make_ranker(method, parameters | request.selection(), jobs)
+    watched = _watched(ranker, rows, checked, request)
+    started = perf_counter()
     with interrupts.orderly(writes=False):
-        interrupted = _fit(ranker, rows, request)
+        interrupted = _fit(ranker, rows, watched, request)
+    seconds = perf_counter() - started
     model = RankingModel.from_estimator(ranker, query_normalization="minmax" if request.by_query else None)
     found = None if checked is None else _validation(model, checked, request)
     with interrupts.orderly(writes=True):
         model.save(output)
-    report = {"model": output, "seed": seed, **_report(ranker, rows)}
+    report = {"model": output, "method": method, "seed": seed, **_report(ranker, rows, seconds)}
     if as_json:
         print_json({**report, "validation": None if found is None else summary(found)})
     else:
@@ -164,7 +148,6 @@ def _check_usage(
     pairs: str | None,
     weights: str | None,
     validate: str | None,
-    parameters: dict[str, Any],
 ) -> None:
     """Refuse what cannot work before any file is read."""
     if [data, pairs, weights, validate].count("-") > 1:
@@ -173,8 +156,6 @@ def _check_usage(
         raise click.UsageError("A model goes to a file; name one with -o.")
     if pairs is not None and weights is not None:
         raise click.UsageError("--weights weighs labelled rows; give pairs their weights in the pairs file.")
-    if parameters["solver"] == "newton" and parameters["loss"] == "hinge":
-        raise click.UsageError("--solver newton needs --loss squared_hinge.")
     folder = os.path.dirname(os.path.abspath(output))
     if not os.access(folder, os.W_OK):
         raise MarginRankError(f"{output}: the folder is not there, or cannot be written to.")
@@ -191,14 +172,26 @@ def _training_data(
     return data if pairs is None else with_pairs(data, pairs, pairs_by)
 
 
-def _fit(ranker: RankSVM, data: RankingData, request: _Request) -> bool:
+def _watched(
+    ranker: Any, rows: RankingData, checked: RankingData | None, request: _Request
+) -> RankingData | None:
+    """Return the validation rows as training sees them, where they select; None where they only report."""
+    selects = ranker.alpha == "auto" or getattr(ranker, "regularization", "tikhonov") != "tikhonov"
+    if checked is None or not selects:
+        return None
+    like = aligned(checked, rows, request.ignore_unknown, request.reading.first_feature)
+    return like.normalized_by_query() if request.by_query else like
+
+
+def _fit(ranker: Any, data: RankingData, watched: RankingData | None, request: _Request) -> bool:
     """Train; return whether the user interrupted and wants the model so far."""
+    metric = str(ranker.metric)
     try:
-        with TrainingBar(ranker.tol) as bar:
+        with TrainingBar(ranker, metric) as bar:
             if data.pairs is None:
-                ranker.fit(data, callbacks=bar)
+                ranker.fit(data, eval_set=watched, callbacks=bar)
             else:
-                ranker.fit_pairs(data, callbacks=bar)
+                ranker.fit_pairs(data, eval_set=watched, callbacks=bar)
     except KeyboardInterrupt:
         if not (request.keep_partial and hasattr(ranker, "coef_")):
             raise
@@ -212,20 +205,30 @@ def _validation(model: RankingModel, data: RankingData, request: _Request) -> An
     return measure(data, scores, request.metrics, request.flavor, request.jobs)
 
 
-def _report(ranker: RankSVM, data: RankingData) -> dict[str, Any]:
-    last = ranker.history_[-1]
-    return {
+def _report(ranker: Any, data: RankingData, seconds: float) -> dict[str, Any]:
+    report = {
         "rows": data.n_rows,
         "queries": data.n_queries,
         "features": data.n_features,
         "pairs": ranker.n_pairs_,
+        "alpha": ranker.alpha_,
         "objective": ranker.objective_,
         "lower_bound": ranker.lower_bound_,
         "gap": ranker.gap_,
         "iterations": ranker.n_iter_,
-        "passes": last.passes,
-        "seconds": last.seconds,
+        "passes": ranker.n_passes_,
+        "seconds": seconds,
     }
+    if hasattr(ranker, "best_score_"):
+        report["selection"] = {
+            "metric": str(ranker.metric),
+            "value": ranker.best_score_,
+            "iteration": getattr(ranker, "best_iteration_", None),
+            "alphas": getattr(ranker, "alphas_", None),
+            "curve": getattr(ranker, "validation_curve_", None),
+            "standard_error": getattr(ranker, "validation_std_", None),
+        }
+    return report
 
 
 def _sizes(report: dict[str, Any]) -> str:
@@ -233,10 +236,32 @@ def _sizes(report: dict[str, Any]) -> str:
     return ", ".join(counted(report[name], noun) for name, noun in nouns.items())
 
 
+def _certificate(report: dict[str, Any]) -> str:
+    if report["alpha"] == 0.0:
+        return "of the risk alone, stopped short of its optimum"
+    return f"certified within {report['gap']:.1e} of the optimum"
+
+
 def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
+    passes = "1 pass" if report["passes"] == 1.0 else f"{report['passes']:g} passes"
     return [
         ("trained on", _sizes(report)),
-        ("objective", f"{report['objective']:.6f}, certified within {report['gap']:.1e} of the optimum"),
-        ("took", f"{report['passes']:g} passes over the data, {seconds_for_people(report['seconds'])}"),
+        *_selected(report),
+        ("objective", f"{report['objective']:.6f}, {_certificate(report)}"),
+        ("took", f"{passes} over the data, {seconds_for_people(report['seconds'])}"),
         ("model", str(report["model"])),
     ]
+
+
+def _selected(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say what was selected, and from what."""
+    found = report.get("selection")
+    if found is None:
+        return []
+    figure = f"{found['metric']} {rounded(found['value'])}"
+    facts = []
+    if found["alphas"] is not None:
+        facts.append(("alpha", f"{report['alpha']:.3g}, the best of {len(found['alphas'])}: {figure}"))
+    if found["iteration"] is not None:
+        facts.append(("stopped", f"at iteration {found['iteration']} of {report['iterations']}: {figure}"))
+    return facts

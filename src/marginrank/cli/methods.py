@@ -1,0 +1,148 @@
+"""The methods of ``marginrank train``: which estimator each is, and which options it takes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+
+from marginrank.cli.options import Decorator
+
+
+class Method(NamedTuple):
+    """An estimator by name, the parameters that options set, and its solvers."""
+
+    estimator: str
+    parameters: frozenset[str]
+    solvers: tuple[str, ...]
+
+
+_SHARED = frozenset({"alpha", "alphas", "cv", "rule", "tol", "max_iter", "scale", "solver"})
+METHODS: dict[str, Method] = {
+    "ranksvm": Method("RankSVM", _SHARED | {"loss", "weighting"}, ("auto", "lbfgs", "bundle", "newton")),
+    "rankrls": Method("RankRLS", _SHARED | {"regularization"}, ("auto", "cg", "direct")),
+}
+
+
+def _alpha(context: click.Context, parameter: click.Parameter, value: str | None) -> float | str | None:
+    """Return a positive number, or "auto"."""
+    return value if value in (None, "auto") else _positive(str(value))
+
+
+def _alphas(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+    """Return a grid from numbers with commas between, or from ``from:to:count`` in equal ratios."""
+    if value is None:
+        return None
+    ends = value.split(":")
+    if len(ends) == 3 and ends[2].isdigit() and int(ends[2]) >= 2:
+        grid = np.geomspace(_positive(ends[0]), _positive(ends[1]), int(ends[2]))
+        return tuple(float(f"{alpha:.6g}") for alpha in grid)
+    if len(ends) > 1:
+        raise click.BadParameter(f"{value!r} is neither 1e-4,1e-3,1e-2 nor 1e-6:1:13 (from, to, how many).")
+    return tuple(_positive(part) for part in value.split(","))
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < float("inf"):
+        raise click.BadParameter(f"{text!r} is not a positive number.")
+    return number
+
+
+# None stands for the default of the estimator, so that an option which was not given is never refused.
+_OPTIONS: tuple[Decorator, ...] = (
+    click.option(
+        "--method",
+        type=click.Choice(list(METHODS)),
+        default="ranksvm",
+        show_default=True,
+        help="ranksvm: hinge losses over pairs. rankrls: least squares.",
+    ),
+    click.option(
+        "--loss",
+        type=click.Choice(["hinge", "squared_hinge"]),
+        help="The loss of a pair (ranksvm).  [default: hinge]",
+    ),
+    click.option(
+        "--alpha",
+        metavar="NUMBER|auto",
+        callback=_alpha,
+        help="Strength of the regularisation; auto chooses it on --validate, else by cross-validation.  "
+        "[default: 1e-4]",
+    ),
+    click.option(
+        "--alphas",
+        metavar="GRID",
+        callback=_alphas,
+        help="The grid for --alpha auto: 1e-4,1e-3,1e-2 or 1e-6:1:13.  [default: follows the data]",
+    ),
+    click.option(
+        "--cv", type=click.IntRange(min=2), help="Folds for --alpha auto without --validate.  [default: 5]"
+    ),
+    click.option(
+        "--rule",
+        type=click.Choice(["best", "one_se"]),
+        help="The best alpha, or the largest within one standard error of it.  [default: best]",
+    ),
+    click.option(
+        "--regularization",
+        type=click.Choice(["tikhonov", "early_stopping", "hybrid"]),
+        help="By alpha, by stopping when validation gets no better, or both (rankrls).  [default: tikhonov]",
+    ),
+    click.option(
+        "--tol",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Certified gap (rankrls: residual) at which to stop.  [default: 1e-3]",
+    ),
+    click.option("--max-iter", type=click.IntRange(min=1), help="Most iterations.  [default: 1000]"),
+    click.option(
+        "--weighting",
+        type=click.Choice(["pairs", "queries"]),
+        help="Mean over all pairs, or over queries (ranksvm).  [default: pairs]",
+    ),
+    click.option(
+        "--solver",
+        type=click.Choice(sorted({name for method in METHODS.values() for name in method.solvers})),
+        help="ranksvm: lbfgs, bundle, newton (for the squared hinge). rankrls: cg, direct.  [default: auto]",
+    ),
+)
+
+
+def method_options(command: Any) -> Any:
+    """Add ``--method`` and everything that belongs to some method."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def check_parameters(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that were given; one that the method does not have is misuse."""
+    method = METHODS[name]
+    parameters = {key: value for key, value in given.items() if value is not None}
+    for key in parameters:
+        if key not in method.parameters:
+            owners = " or ".join(f"--method {n}" for n, one in METHODS.items() if key in one.parameters)
+            raise click.UsageError(f"--{key.replace('_', '-')} is for {owners}, not for {name}.")
+    solver = parameters.get("solver", "auto")
+    if solver not in method.solvers:
+        raise click.UsageError(
+            f"--solver {solver} is not one of --method {name}; that has {', '.join(method.solvers)}."
+        )
+    if solver == "newton" and parameters.get("loss") != "squared_hinge":
+        raise click.UsageError("--solver newton needs --loss squared_hinge.")
+    searches = parameters.get("alpha") == "auto"
+    for key in ("alphas", "rule"):
+        if key in parameters and not searches:
+            raise click.UsageError(f"--{key} is for --alpha auto.")
+    return parameters
+
+
+def make_ranker(name: str, parameters: dict[str, Any], jobs: int | None) -> Any:
+    """Return the estimator of a method."""
+    from marginrank import estimators  # not above: the help need not wait for scikit-learn
+
+    return getattr(estimators, METHODS[name].estimator)(**parameters, n_jobs=jobs)

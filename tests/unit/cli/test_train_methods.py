@@ -1,0 +1,117 @@
+"""``marginrank train``: methods, their options, and selection."""
+
+import json
+
+import numpy as np
+import pytest
+
+from marginrank import RankingData, RankingModel, RankRLS, RankSVM, dump_letor, load_letor
+from marginrank.cli.app import run as command
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("methods")
+    rng = np.random.default_rng(0)
+    for name, n_features in (("train.txt", 5), ("vali.txt", 4)):  # the validation file is narrower
+        X = rng.standard_normal((120, n_features))
+        y = np.digitize(X[:, 0] - X[:, 1] + rng.standard_normal(120), [0.0, 1.0])
+        dump_letor(RankingData(X, y, qid=np.arange(120) // 8), folder / name)
+    return folder
+
+
+@pytest.fixture
+def run(folder, capsys):
+    def run(*arguments, code=0):
+        paths = [str(folder / a) if a.endswith((".txt", ".mrk", ".csv")) else a for a in arguments]
+        assert command(["train", *paths]) == code
+        said = capsys.readouterr()
+        return said.out if code == 0 else said.err
+
+    return run
+
+
+def data(folder):
+    train, vali = load_letor(folder / "train.txt"), load_letor(folder / "vali.txt")
+    padded = np.zeros((vali.n_rows, train.n_features))
+    padded[:, : vali.n_features] = vali.X.toarray() if hasattr(vali.X, "toarray") else vali.X
+    return train, RankingData(padded, vali.y, qid=vali.qid)
+
+
+def coef(folder):
+    return RankingModel.load(folder / "m.mrk").coef
+
+
+def test_rankrls_equals_the_library(run, folder):
+    run("train.txt", "-o", "m.mrk", "--method", "rankrls", "--alpha", "1e-2", "--scale", "standard")
+    train, _ = data(folder)
+    np.testing.assert_array_equal(coef(folder), RankRLS(1e-2, scale="standard").fit(train).coef_)
+
+
+@pytest.mark.parametrize(("method", "estimator"), [("rankrls", RankRLS), ("ranksvm", RankSVM)])
+def test_alpha_auto_selects_on_a_narrower_validation_file_by_the_named_metric(run, folder, method, estimator):
+    report = json.loads(
+        run("train.txt", "-o", "m.mrk", "--method", method, "--alpha", "auto", "--alphas", "1e-4:1:5",
+            "--validate", "vali.txt", "-m", "ndcg@5", "--json")
+    )  # fmt: skip
+    train, vali = data(folder)
+    model = estimator(alpha="auto", alphas=np.logspace(-4, 0, 5), metric="ndcg@5").fit(train, eval_set=vali)
+    np.testing.assert_array_equal(coef(folder), model.coef_)
+    assert report["alpha"] == model.alpha_
+    assert report["selection"]["metric"] == "ndcg@5"
+    np.testing.assert_allclose(report["selection"]["curve"], model.validation_curve_)
+    assert report["validation"]["metrics"]["ndcg@5"] == pytest.approx(model.best_score_)
+
+
+def test_without_a_validation_file_folds_select_by_the_pairwise_error(run, folder):
+    report = json.loads(run("train.txt", "-o", "m.mrk", "--alpha", "auto", "--cv", "3", "--json"))
+    model = RankSVM(alpha="auto", cv=3).fit(data(folder)[0])
+    np.testing.assert_array_equal(coef(folder), model.coef_)
+    assert report["selection"]["metric"] == "pairwise_error"
+
+
+def test_early_stopping_says_where_it_stopped(run, folder):
+    said = run("train.txt", "-o", "m.mrk", "--method", "rankrls", "--validate", "vali.txt",
+               "--regularization", "early_stopping")  # fmt: skip
+    train, vali = data(folder)
+    model = RankRLS(regularization="early_stopping").fit(train, eval_set=vali)
+    np.testing.assert_array_equal(coef(folder), model.coef_)
+    assert f"at iteration {model.best_iteration_} of {model.n_iter_}" in said
+    assert "stopped short of its optimum" in said
+
+
+def test_normalised_data_are_validated_normalised(run, folder):
+    run("train.txt", "-o", "m.mrk", "--method", "rankrls", "--alpha", "auto", "--normalize", "query",
+        "--validate", "vali.txt")  # fmt: skip
+    train, vali = data(folder)
+    expected = RankRLS("auto").fit(train.normalized_by_query(), eval_set=vali.normalized_by_query())
+    np.testing.assert_array_equal(coef(folder), expected.coef_)
+
+
+def test_pairs_are_learnt_by_least_squares_with_their_margins_as_magnitudes(run, folder):
+    (folder / "pairs.csv").write_text("0,1,1,2\n3,2,2,1\n5,4,1,0.5\n")
+    run("train.txt", "--pairs", "pairs.csv", "-o", "m.mrk", "--method", "rankrls", "--tol", "1e-9")
+    pairs = [[0, 1], [3, 2], [5, 4]]
+    train, _ = data(folder)
+    expected = RankRLS(tol=1e-9).fit_pairs(train.X, pairs, weight=[1, 2, 1], magnitude=[2, 1, 0.5])
+    np.testing.assert_allclose(coef(folder), expected.coef_, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--method", "rankrls", "--loss", "hinge"], "--loss is for --method ranksvm"),
+        (["--regularization", "hybrid"], "--regularization is for --method rankrls"),
+        (["--solver", "cg"], "--solver cg is not one of --method ranksvm"),
+        (["--method", "rankrls", "--solver", "lbfgs"], "that has auto, cg, direct"),
+        (["--alphas", "1,2"], "--alphas is for --alpha auto"),
+        (["--rule", "one_se"], "--rule is for --alpha auto"),
+        (["--alpha", "auto", "--alphas", "1:2"], "neither"),
+        (["--alpha", "auto", "--alphas", "0,1"], "0"),
+        (["--alpha", "often"], "often"),
+        (["--method", "forest"], "forest"),
+    ],
+)
+def test_misuse_is_refused_before_files_are_read(run, folder, options, words):
+    assert words in run("nowhere.txt", "-o", "x.mrk", *options, code=2)
+    assert not (folder / "x.mrk").exists()
