@@ -2,8 +2,8 @@
 
 The unit is one pair of dense float32 products with a 69,623 x 2,000 matrix plus one product
 ``X @ landmarks.T`` for X 69,623 x 46, timed in the same run. The data have the shape of MQ2007: about 41 rows
-a query, features scaled to [0, 1] within queries, labels 0 to 2; C and gamma are those of the paper for
-MQ2007. Each kind of work has a process of its own.
+a query, features scaled to [0, 1] within queries, labels 0 to 2; C and gamma are those of the paper. Each
+kind of work has a process of its own.
 
     python benchmarks/kernel.py                        # both maps, stored
     python benchmarks/kernel.py --only recompute       # 1,000,000 rows, features made again in every pass
