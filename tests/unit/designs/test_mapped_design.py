@@ -180,4 +180,4 @@ def test_nothing_is_held_twice():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1.1 * Z.nbytes
-    assert block_rows(mapping) < 1000
+    assert len(X) > 10 * block_rows(mapping)  # else this could not tell a block from a copy
