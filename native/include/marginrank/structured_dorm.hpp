@@ -135,7 +135,8 @@ private:
         const std::int64_t n = rows(q), first = query_ptr()[q];
         std::vector<std::int64_t> order(static_cast<std::size_t>(n));
         std::iota(order.begin(), order.end(), std::int64_t{0});
-        std::stable_sort(order.begin(), order.end(), [&](std::int64_t i, std::int64_t j) { return gain[i] > gain[j]; });
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::int64_t i, std::int64_t j) { return gain[i] > gain[j]; });
         double ideal = 0.0;
         for (std::size_t r = 0; r < order.size(); ++r) ideal += gain[order[r]] * discount_[r];
         std::vector<std::int64_t>& ends = levels_[static_cast<std::size_t>(q)];

@@ -72,7 +72,8 @@ struct ListScratch : QueryScratch {
     }
 
 private:
-    void sort_list(const Crew& crew, const double* scores, const std::int32_t* rows, std::int64_t n, ScoreList& list) {
+    void sort_list(const Crew& crew, const double* scores, const std::int32_t* rows, std::int64_t n,
+                   ScoreList& list) {
         const auto size = static_cast<std::size_t>(n);
         negated_.resize(size);
         order_.resize(size);
@@ -121,8 +122,8 @@ inline void sum_scores(ListScratch& lists) {
 inline double worth_from(const ListScratch& lists, std::int64_t first, std::int64_t switch_at, std::int64_t least) {
     // Up to switch_at, fewer than `least` score higher.
     const auto from = static_cast<std::size_t>(first), to = static_cast<std::size_t>(switch_at);
-    return lists.free_sum[to] + static_cast<double>(switch_at - first) * lists.bad_sum[static_cast<std::size_t>(least)] -
-           static_cast<double>(least) * (lists.good_sum[from] - lists.good_sum[to]);
+    const double bad = static_cast<double>(switch_at - first) * lists.bad_sum[static_cast<std::size_t>(least)];
+    return lists.free_sum[to] + bad - static_cast<double>(least) * (lists.good_sum[from] - lists.good_sum[to]);
 }
 
 // Entry t is the sum over the good documents from t on of what each is worth, c aside, with those bad documents
@@ -135,8 +136,8 @@ inline void sum_free(ListScratch& lists) {
     for (std::int64_t t = n_good - 1; t >= 0; --t) {
         const auto at = static_cast<std::size_t>(t);
         const std::int64_t j = lists.higher[at];
-        const double worth = lists.bad_sum[static_cast<std::size_t>(j)] - static_cast<double>(j) * (lists.good[t] - centre);
-        lists.free_sum[at] = lists.free_sum[at + 1] + worth;
+        const double bad = lists.bad_sum[static_cast<std::size_t>(j)];
+        lists.free_sum[at] = lists.free_sum[at + 1] + (bad - static_cast<double>(j) * (lists.good[t] - centre));
     }
 }
 

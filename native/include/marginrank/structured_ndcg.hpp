@@ -54,11 +54,12 @@ private:
     }
 
     double value(const ListScratch& lists, double c) const {
+        const double centre = lists.good[lists.good.size() - 1];
         double sum = 0.0;
         for (std::int64_t t = 0; t < lists.good.size(); ++t) {
             const std::int64_t above = lists.above[static_cast<std::size_t>(t)];
-            const double centre = lists.good[lists.good.size() - 1];
-            sum += lists.bad_sum[static_cast<std::size_t>(above)] - static_cast<double>(above) * (lists.good[t] - centre);
+            sum += lists.bad_sum[static_cast<std::size_t>(above)];
+            sum -= static_cast<double>(above) * (lists.good[t] - centre);
         }
         return delta(lists) + c * sum;
     }
