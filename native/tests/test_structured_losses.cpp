@@ -52,12 +52,15 @@ void check_loss(const StructuredLoss& loss, const Query& query, Random& random,
     const double got = loss.evaluate_all(Crew(1), query.s.data(), gradient.data());
     const double want = best_ranking(n, [&](const Ranking& ranking) { return value(ranking, query.s); });
     CHECK(std::fabs(got - want) <= 1e-13 * (1.0 + std::fabs(want)));
-    std::normal_distribution<double> normal;
-    Vec other(query.s);
-    for (double& score : other) score += normal(random);
-    double plane = got;
-    for (std::size_t i = 0; i < n; ++i) plane += gradient[i] * (other[i] - query.s[i]);
-    CHECK(best_ranking(n, [&](const Ranking& ranking) { return value(ranking, other); }) >= plane - 1e-12);
+    // At the origin and far out too: there a plane of the wrong ranking shows, whatever its value here.
+    for (const double part : {1.0, 0.0, 3.0}) {
+        std::normal_distribution<double> normal;
+        Vec other(query.s);
+        for (double& score : other) score = part * score + (part == 1.0 ? normal(random) : 0.0);
+        double plane = got;
+        for (std::size_t i = 0; i < n; ++i) plane += gradient[i] * (other[i] - query.s[i]);
+        CHECK(best_ranking(n, [&](const Ranking& ranking) { return value(ranking, other); }) >= plane - 1e-12);
+    }
 }
 
 void test_small_queries() {
@@ -119,7 +122,9 @@ void test_long_queries_equal_the_programme() {
     Random random(2);
     for (const std::size_t n : {20u, 61u, 150u, 400u})
         for (int repeat = 0; repeat < 12; ++repeat) {
-            const Query query(random, n, repeat % 3 == 0 ? 0.003 : repeat % 3 == 1 ? 0.05 : 1.0);
+            // Steps of the discount weigh as much as differences of scores that grow with the query.
+            const double spread = repeat % 3 == 0 ? 0.05 : repeat % 3 == 1 ? 1.0 : 0.1 * static_cast<double>(n);
+            const Query query(random, n, spread);
             for (const bool letor : {false, true})
                 for (const std::size_t cutoff : {std::size_t{0}, std::size_t{1}, std::size_t{10}, n / 2, n - 1, n}) {
                     const StructuredNdcg loss(query.good(), {1.0}, discount_of(letor, n, 0),
@@ -140,6 +145,21 @@ void test_the_greedy_counterexample() {
     Vec gradient(3);
     const StructuredNdcg loss(query.good(), {1.0}, discount_of(true, 3, 0), 2);
     CHECK(std::fabs(loss.evaluate_all(Crew(1), query.s.data(), gradient.data()) - 0.8) < 1e-15);
+}
+
+// Its first step is flat, so the best bad document gains nothing alone: two of them pay off together, or not.
+void test_the_flat_first_step_of_the_letor_discount() {
+    Random random(5);
+    for (const double distance : {0.1, 0.18, 0.19, 0.3, 0.4}) {
+        Query query(random, 4, 1.0);
+        query.y = {1.0, 1.0, 0.0, 0.0};
+        query.s = {2.0 * distance, 0.0, 0.0, 0.0};
+        const Vec discount = discount_of(true, 4, 0);
+        check_loss(StructuredNdcg(query.good(), {1.0}, discount, 0), query, random,
+                   [&](const Ranking& r, const Vec& s) {
+                       return ndcg_delta(r, query.y, discount) + averaged_differences(r, query.y, s);
+                   });
+    }
 }
 
 void test_a_sum_adds_its_parts_and_left_out_queries_are_zero() {
@@ -171,6 +191,7 @@ int main() {
     test_small_queries();
     test_long_queries_equal_the_programme();
     test_the_greedy_counterexample();
+    test_the_flat_first_step_of_the_letor_discount();
     test_a_sum_adds_its_parts_and_left_out_queries_are_zero();
     return marginrank_failures() != 0;
 }
