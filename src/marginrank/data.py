@@ -256,7 +256,7 @@ class RankingData:
             taken[part] = True
             kept &= _take(taken, self.order)
         if self.sample_weight is not None:
-            np.greater(_take(self.sample_weight, self.order), 0.0, out=kept)
+            kept &= _take(self.sample_weight, self.order) > 0.0
         if self.query_weight is not None:
             kept &= np.repeat(self.query_weight > 0.0, np.diff(self.query_ptr))
         if kept.all():

@@ -185,6 +185,11 @@ def test_rows_and_queries_that_weigh_nothing_are_dropped():
     assert view.query_weight.tolist() == [2, 3]
 
 
+def test_a_part_of_weighted_rows_is_that_part():
+    data = RankingData(X, Y, qid=QID, sample_weight=[1, 2, 0, 4, 5], query_weight=[2, 3])
+    assert data.training_view(np.array([0, 1, 2])).rows.tolist() == [0, 1]
+
+
 def test_weights_that_are_all_one_are_no_weights():
     assert RankingData(X, Y, sample_weight=np.ones(5)).training_view().sample_weight is None
     zero_or_one = RankingData(X, Y, sample_weight=[1, 0, 1, 1, 1]).training_view()
