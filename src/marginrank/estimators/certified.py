@@ -104,7 +104,7 @@ class CertifiedRanker(LinearRanker):
             results.append(result)
             if result.status == "interrupted":
                 break
-        selection = search.select(grid[: len(results)], np.array(values).T, chosen.data.query_weight)
+        selection = chosen.select(search, grid[: len(results)], np.array(values))
         self._remember(selection)
         best = results[selection.index]
         return replace(best, status="interrupted") if result.status == "interrupted" else best
@@ -185,6 +185,5 @@ class _Recorder:
             return
         figures = [one.means(self._scores(one.data.X, progress.w[None])[:, None])[0] for one in self._sets]
         value = self.record.add(figures)
-        metric = next(iter(self._sets[-1].metrics.values()))
-        if better(metric, value, None if np.isnan(self.best_score) else self.best_score):
+        if better(self._sets[-1].metric, value, None if np.isnan(self.best_score) else self.best_score):
             self.best_iteration, self.best_score = progress.iteration, value

@@ -68,7 +68,7 @@ class DirectRuns:
         grid = self._grid(path, search)
         coefficients = path.coefficients(grid)
         values = chosen.per_query(self._scores(chosen.data.X, scale, coefficients))[1]
-        selection = search.select(grid, values.T, chosen.data.query_weight)
+        selection = chosen.select(search, grid, values)
         return self._selected(path, scale, selection, coefficients[selection.index])
 
     def leave_query_out(self, search: Search) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Evaluator, Metric
 from marginrank.metrics.names import parse_metrics
+from marginrank.model_selection import Search, Selection
+from marginrank.validation import Vector
 
 Array = NDArray[np.float64]
 #: From X, y and qid (y and qid may be None for RankingData) to validated data and its targets.
@@ -27,6 +29,15 @@ class EvaluationSet:
     data: RankingData
     metrics: Mapping[str, Metric]
     evaluators: tuple[Evaluator, ...]
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that models are selected by: the first one."""
+        return next(iter(self.metrics.values()))
+
+    def select(self, search: Search, alphas: Vector, by_query: Array) -> Selection:
+        """Choose from the values of the first metric by query, of shape (n_alphas, n_queries)."""
+        return replace(search, metric=self.metric).select(alphas, by_query.T, self.data.query_weight)
 
     def means(self, scores: Array) -> Array:
         """Return the mean of each metric over queries and targets, of shape (k, n_metrics).

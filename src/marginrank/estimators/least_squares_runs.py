@@ -109,7 +109,7 @@ class LeastSquaresRuns:
         cg, status = self._run(equations, grid, table)
         stopping = self.patience is not None
         parts = table.best_parts if stopping else table.last_parts
-        selection = search.select(grid, parts.T, chosen.data.query_weight)
+        selection = chosen.select(search, grid, parts)
         k = selection.index
         return self._outcome(
             equations,
@@ -173,8 +173,7 @@ class LeastSquaresRuns:
         return default_alphas(equations.balance()) if search.alphas is None else search.alphas
 
     def _table(self, measure: Measure, chosen: EvaluationSet) -> ValidationTable:
-        metric = next(iter(chosen.metrics.values()))
-        return ValidationTable(measure, metric.higher_is_better, self.patience)
+        return ValidationTable(measure, chosen.metric.higher_is_better, self.patience)
 
     def _run(
         self, equations: NormalEquations, alphas: Vector, table: ValidationTable | None

@@ -28,6 +28,18 @@ def noise(seed, n_rows=60, n_features=80):
 
 
 @pytest.mark.parametrize("model", ENGINES, ids=repr)
+def test_eval_metric_selects_in_its_own_direction(model):
+    X, y, qid = graded(0)
+    Xv, yv, qv = graded(1)
+    fit = {"qid": qid, "eval_set": (Xv, yv), "eval_qid": qv}
+    fitted = clone(model).fit(X, y, eval_metric="ndcg@5", **fit)
+    named = clone(model).set_params(metric="ndcg@5").fit(X, y, **fit)
+    assert np.ptp(fitted.validation_curve_) > 0.0
+    assert fitted.best_score_ == fitted.validation_curve_.max()
+    assert fitted.alpha_ == named.alpha_
+
+
+@pytest.mark.parametrize("model", ENGINES, ids=repr)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_folds_of_weighted_rows_hold_out_what_they_say(model, weighted):
     X, y = noise(2)
