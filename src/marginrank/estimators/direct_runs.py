@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -94,6 +94,7 @@ class DirectRuns:
         grid = self._grid(path, search)
         table = []
         folds = search.query_folds(self.problem.data)
+        search = replace(search, cv=folds)  # a splitter may draw others when it is asked again
         for (train, _), (_, held) in zip(folds, self.problem.folds(search, self.n_jobs), strict=True):
             fold, fold_scale = self._path(train)
             table.append(held.measure(self._scores(held.X, fold_scale, fold.coefficients(grid))))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import KFold
 
 from marginrank import RankRLS, RankSVM
 
@@ -46,3 +47,12 @@ def test_folds_of_weighted_rows_hold_out_what_they_say(model, weighted):
     weight = np.full(len(y), 2.0) if weighted else None
     fitted = clone(model).set_params(alphas=[1e-6], cv=5).fit(X, y, sample_weight=weight)
     assert fitted.best_score_ > 0.3  # trained on what it is measured on, a model would have 0
+
+
+@pytest.mark.parametrize("model", ENGINES, ids=repr)
+def test_a_splitter_that_draws_at_random_is_asked_once(model):
+    X, y = noise(3)
+    splitter = KFold(5, shuffle=True, random_state=np.random.RandomState(0))  # another answer to each call
+    fitted = clone(model).set_params(alphas=[1e-6], cv=splitter).fit(X, y)
+    assert fitted.best_score_ > 0.3  # see above
+    clone(model).set_params(alphas=[1e-6], cv=KFold(5).split(X)).fit(X, y)  # runs out after one use
