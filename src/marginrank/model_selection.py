@@ -6,7 +6,6 @@ makes it cheap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, Literal
@@ -230,11 +229,10 @@ def _dealt(n: int, folds: int, what: str) -> list[tuple[Rows, Rows]]:
 
 def _given_folds(cv: Any, data: RankingData) -> list[tuple[Rows, Rows]]:
     """Return the folds of a splitter or of a list of splits."""
-    if hasattr(cv, "split"):
-        splits: Iterable[Any] = cv.split(np.zeros((data.n_rows, 1)), data.y, data.qid)
-    elif isinstance(cv, Sequence) or hasattr(cv, "__iter__"):
-        splits = cv
-    else:
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        cv = cv.split(np.zeros((data.n_rows, 1)), data.y, data.qid)
+    splits = list(cv) if hasattr(cv, "__iter__") else [cv]
+    if not all(isinstance(split, tuple | list) and len(split) == 2 for split in splits):
         raise MarginRankError(
             f"cv must be a number of folds, a splitter, or a list of (train, test) row numbers; got {cv!r}."
         )

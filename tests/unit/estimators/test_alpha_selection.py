@@ -6,6 +6,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from marginrank import RankRLS, RankSVM
+from marginrank.exceptions import MarginRankError
 
 ENGINES = [
     RankSVM(alpha="auto"),
@@ -56,3 +57,10 @@ def test_a_splitter_that_draws_at_random_is_asked_once(model):
     fitted = clone(model).set_params(alphas=[1e-6], cv=splitter).fit(X, y)
     assert fitted.best_score_ > 0.3  # see above
     clone(model).set_params(alphas=[1e-6], cv=KFold(5).split(X)).fit(X, y)  # runs out after one use
+
+
+@pytest.mark.parametrize("cv", ["five", [1, 2], [(np.arange(5),)], 2.5], ids=repr)
+def test_folds_that_are_none_are_refused(cv):
+    X, y, qid = graded(4)
+    with pytest.raises(MarginRankError, match="cv must be a number of folds, a splitter, or a list"):
+        RankRLS("auto", cv=cv).fit(X, y, qid=qid)
