@@ -144,7 +144,7 @@ class LeastSquaresRuns:
         selection = search.select(grid, values)
         k = selection.index
         if self.patience is not None:
-            self.max_iter = max(1, int(iterations[k]))
+            self.max_iter = int(iterations[k])
         cg, status = self._run(whole, grid[k : k + 1], None)
         if self.patience is not None and status == "max_iter":
             status = "converged"

@@ -64,3 +64,11 @@ def test_folds_that_are_none_are_refused(cv):
     X, y, qid = graded(4)
     with pytest.raises(MarginRankError, match="cv must be a number of folds, a splitter, or a list"):
         RankRLS("auto", cv=cv).fit(X, y, qid=qid)
+
+
+def test_early_stopping_by_folds_takes_as_many_iterations_as_it_says():
+    for seed in range(5):
+        X, y = noise(seed, n_features=5)
+        model = RankRLS(regularization="early_stopping").fit(X, y)
+        assert model.n_iter_ == model.best_iteration_
+        assert model.best_score_ == model.validation_table_.min()
