@@ -274,6 +274,10 @@ class RankRLS(LinearRanker):
         True
         """
         self._check_parameters()
+        if self.solver == "direct":
+            raise MarginRankError(
+                "The direct solver works within queries, and pairs have none. Use solver='cg' or 'auto'."
+            )
         data = self._paired_data(X, pairs, weight, magnitude)
         self._trained_on_queries = False
         sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)

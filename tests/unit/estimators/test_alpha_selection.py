@@ -72,3 +72,9 @@ def test_early_stopping_by_folds_takes_as_many_iterations_as_it_says():
         model = RankRLS(regularization="early_stopping").fit(X, y)
         assert model.n_iter_ == model.best_iteration_
         assert model.best_score_ == model.validation_table_.min()
+
+
+def test_the_direct_solver_is_refused_for_pairs():
+    X, _, _ = graded(5)
+    with pytest.raises(MarginRankError, match="direct solver"):
+        RankRLS(solver="direct").fit_pairs(X, [[0, 1], [2, 3]])
