@@ -218,10 +218,11 @@ class LeastSquaresRuns:
         **more: Any,
     ) -> Outcome:
         alpha = float(cg.alphas[index])
+        w = np.array(w, order="C")  # apart from the scores that went along with it
         value = equations.risk(w) + 0.5 * alpha * float(np.einsum("ij,ij->", w, w))
         self.passes += equations.passes
         return Outcome(
-            w=w.copy(),
+            w=w,
             alpha=alpha,
             value=value,
             bound=min(float(cg.bounds[index]), value),

@@ -307,15 +307,19 @@ class RankRLS(LinearRanker):
         float
             1 for a perfect order, 0.5 for chance.
         """
-        first, targets = _split_targets(X, y)
-        weights = {"sample_weight": sample_weight, "query_weight": query_weight}
-        if targets is None:
-            return super().score(X, first, qid=qid, group=group, **weights)
         check_is_fitted(self, "coef_")
+        first, targets = _split_targets(X, y)
+        if targets is None and self.coef_.ndim == 1:
+            weights = {"sample_weight": sample_weight, "query_weight": query_weight}
+            return super().score(X, first, qid=qid, group=group, **weights)
         data = self._ranking_data(X, first, qid, group, sample_weight, query_weight, reset=False)
+        if targets is None:
+            targets = np.empty((0, data.n_rows)) if data.y is None else data.y[None]
         scores = self._scores(data.X).reshape(data.n_rows, -1).T
         if len(scores) != len(targets):
-            raise MarginRankError(f"The model has {len(scores)} targets; got {len(targets)} columns of y.")
+            raise MarginRankError(
+                f"y must have a column for each target of the model; got {len(targets)} for {len(scores)}."
+            )
         by_target = [
             self._agreement(data, column, np.ascontiguousarray(p))
             for column, p in zip(targets, scores, strict=True)

@@ -78,3 +78,25 @@ def test_the_direct_solver_is_refused_for_pairs():
     X, _, _ = graded(5)
     with pytest.raises(MarginRankError, match="direct solver"):
         RankRLS(solver="direct").fit_pairs(X, [[0, 1], [2, 3]])
+
+
+@pytest.mark.parametrize("alpha", [1e-2, "auto"])
+@pytest.mark.parametrize("regularization", ["tikhonov", "early_stopping", "hybrid"])
+def test_several_targets_are_selected_on_a_validation_set_too(alpha, regularization):
+    X, y, qid = graded(6)
+    Xv, yv, qv = graded(7)
+    model = RankRLS(alpha, regularization=regularization, solver="cg")
+    both = {"eval_set": (Xv, np.column_stack([yv, -yv])), "eval_qid": qv}
+    model.fit(X, np.column_stack([y, -y]), qid=qid, **both)
+    one = clone(model).fit(X, y, qid=qid, eval_set=(Xv, yv), eval_qid=qv)
+    assert model.alpha_ == one.alpha_
+    np.testing.assert_allclose(model.coef_, [one.coef_, -one.coef_], rtol=1e-12)
+
+
+def test_score_wants_a_column_for_each_target():
+    X, y, qid = graded(8)
+    two = RankRLS().fit(X, np.column_stack([y, -y]), qid=qid)
+    with pytest.raises(MarginRankError, match="column for each target of the model; got 1 for 2"):
+        two.score(X, y, qid=qid)
+    one = RankRLS().fit(X, y[:, None], qid=qid)
+    assert one.score(X, y, qid=qid) == one.score(X, y[:, None], qid=qid)
