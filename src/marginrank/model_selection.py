@@ -94,10 +94,7 @@ class Search:
         """
         curve, std, counted = _mean_and_error(values, weight)
         if not np.isfinite(curve).all():
-            raise MarginRankError(
-                f"{self.parsed} has no value on the validation rows: no query there counts for it. Use other "
-                "folds, a larger validation set, or another metric."
-            )
+            raise no_figure(self.parsed)
         if self.rule == "one_se" and counted < 2:
             raise MarginRankError(
                 "rule='one_se' needs at least two folds, or a validation set of at least two queries; "
@@ -153,6 +150,14 @@ class Search:
                 "Pass labelled rows as eval_set to select by it."
             )
         return _dealt(n_pairs, int(self.cv), "pairs")
+
+
+def no_figure(metric: Metric) -> MarginRankError:
+    """Return what to raise where nothing can be selected by a metric."""
+    return MarginRankError(
+        f"{metric} has no value on the validation rows: no query there counts for it. Use other folds, a "
+        "larger validation set, or another metric."
+    )
 
 
 def check_alphas(alphas: Any) -> Vector:

@@ -15,7 +15,7 @@ from marginrank.designs import Design
 from marginrank.estimators.evaluation_sets import EvaluationSet, Record
 from marginrank.estimators.problems import Held, Part, Problem
 from marginrank.estimators.validation_table import Measure, ValidationTable
-from marginrank.model_selection import Search, Selection, default_alphas
+from marginrank.model_selection import Search, Selection, default_alphas, no_figure
 from marginrank.normal_equations import NormalEquations
 from marginrank.solvers import Callback, Progress, ShiftedCG
 from marginrank.validation import Matrix, Vector
@@ -87,6 +87,8 @@ class LeastSquaresRuns:
         record = Record(sets)
         table = self._table(_measure_sets(sets, record), sets[-1])
         cg, status = self._run(equations, np.array([alpha]), table)
+        if self.patience is not None and np.isnan(table.best):
+            raise no_figure(sets[-1].metric)
         w = cg.w[0] if self.patience is None else table.best_w[0]
         return self._outcome(
             equations,
@@ -256,10 +258,14 @@ def _measure_fold(held: Held, scores: Array) -> tuple[Array, Array]:
 
 
 def _mean_table(tables: list[Array]) -> tuple[Array, Array]:
-    """Return the mean of tables of different lengths, and all of them, short ones continued as they end."""
+    """Return the mean of tables of different lengths, and all of them, short ones continued as they end.
+
+    Folds in which no query counts are NaN and have no part in the mean.
+    """
     longest = max(table.shape[1] for table in tables)
     stack = np.stack([np.pad(t, ((0, 0), (0, longest - t.shape[1])), mode="edge") for t in tables])
-    return stack.mean(axis=0), stack
+    counted = stack[~np.isnan(stack).any(axis=(1, 2))]
+    return (counted if len(counted) else stack).mean(axis=0), stack
 
 
 def _best_columns(table: Array, higher_is_better: bool) -> NDArray[np.int64]:

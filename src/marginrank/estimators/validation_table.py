@@ -59,8 +59,9 @@ class ValidationTable:
 
     @property
     def best(self) -> float:
-        """The best figure of all."""
-        return float(self._sign * self._best.min())
+        """The best figure of all; NaN where no query counts."""
+        best = float(self._best.min())
+        return self._sign * best if np.isfinite(best) else float("nan")
 
     def watch(self, cg: ShiftedCG) -> None:
         """Take note of an iteration."""

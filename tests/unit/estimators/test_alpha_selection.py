@@ -100,3 +100,24 @@ def test_score_wants_a_column_for_each_target():
         two.score(X, y, qid=qid)
     one = RankRLS().fit(X, y[:, None], qid=qid)
     assert one.score(X, y, qid=qid) == one.score(X, y[:, None], qid=qid)
+
+
+def test_a_validation_set_without_comparable_rows_selects_nothing():
+    X, y, qid = graded(9)
+    tied = {"eval_set": (X, np.zeros(len(y))), "eval_qid": qid}
+    for regularization in ("early_stopping", "hybrid"):
+        with pytest.raises(MarginRankError, match="no query there counts"):
+            RankRLS(1e-2, regularization=regularization).fit(X, y, qid=qid, **tied)
+    assert np.isnan(RankRLS(1e-2, solver="cg").fit(X, y, qid=qid, **tied).best_score_)
+
+
+@pytest.mark.parametrize("regularization", ["early_stopping", "hybrid"])
+def test_a_fold_without_comparable_rows_does_not_count(regularization):
+    X, y, qid = graded(10)
+    y[:40] = 1
+    tied, halves = np.arange(40), (np.arange(40, 80), np.arange(80, 120))
+    cv = [halves, halves[::-1]]
+    plain = RankRLS(1e-3, regularization=regularization, cv=cv).fit(X, y, qid=qid)
+    model = RankRLS(1e-3, regularization=regularization, cv=[*cv, (halves[0], tied)]).fit(X, y, qid=qid)
+    assert plain.best_iteration_ > 0
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
