@@ -92,9 +92,10 @@ class RankRLS(LinearRanker):
         The metric of every alpha after every iteration (with folds, their mean; one column for the direct
         solver).
     best_iteration_ : int
-        The iteration that the model is taken from, where iterations were watched.
+        Early stopping and hybrid: the iteration that the model is taken from. Tikhonov with ``eval_set`` and
+        one alpha: where the figure was best; the model is that of the last iteration.
     best_score_ : float
-        The figure it had on the validation rows.
+        The figure at ``alpha_`` and ``best_iteration_``, on the validation rows.
     evals_result_ : dict
         With ``eval_set`` and one alpha: ``{"validation_0": {metric: [value after each iteration]}}``.
     gap_ : float
@@ -219,7 +220,8 @@ class RankRLS(LinearRanker):
         Returns
         -------
         RankRLS
-            Itself. After Ctrl-C the best model so far is set before KeyboardInterrupt is raised again.
+            Itself. After Ctrl-C the best model so far is set before KeyboardInterrupt is raised again; while
+            folds are trained, or the direct solver works, there is none yet.
         """
         self._check_parameters()
         y, targets = _split_targets(X, y)

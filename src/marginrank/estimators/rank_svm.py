@@ -197,7 +197,8 @@ class RankSVM(CertifiedRanker):
         Returns
         -------
         RankSVM
-            Itself. After Ctrl-C the best model so far is set before KeyboardInterrupt is raised again.
+            Itself. After Ctrl-C the best model so far is set before KeyboardInterrupt is raised again; while
+            folds are trained there is none yet.
         """
         solver = self._check_parameters(QUERY_LOSSES)
         data = self._ranking_data(X, y, qid, group, sample_weight, query_weight, reset=True)

@@ -24,7 +24,7 @@ def graded(seed, n_rows=120, n_features=15):
 
 
 def noise(seed, n_rows=60, n_features=80):
-    """Labels that have nothing to do with X: no honest fold ranks them, though training rows can be fitted."""
+    """Labels that have nothing to do with X: no honest fold ranks them, though rows trained on can be."""
     rng = np.random.default_rng(seed)
     return rng.standard_normal((n_rows, n_features)), rng.standard_normal(n_rows)
 
