@@ -220,7 +220,7 @@ def _largest_alpha(alphas: Vector, candidates: NDArray[np.bool_]) -> int:
 def _check_enough(found: int, folds: int, what: str) -> None:
     if found < folds:
         raise MarginRankError(
-            f"alpha='auto' wants {folds} folds, but there are {found} {what}; give a smaller cv, "
+            f"cv={folds} wants as many folds, but there are {found} {what}; give a smaller cv, "
             "or an eval_set."
         )
 
