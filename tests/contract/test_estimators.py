@@ -1,16 +1,23 @@
 """What every estimator promises to scikit-learn."""
 
 import inspect
+import io
 import os
 import pickle
+import re
 import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from marginrank import RankRLS, RankSVM, regularization
+from marginrank import RankingModel, RankRLS, RankSVM, regularization
 
 # scikit-learn compares a fit with weights to one with repeated rows to 1e-7. A certificate of 1e-3 promises
 # that only where alpha makes the optimum sharp, so some come with a large one.
@@ -25,6 +32,15 @@ CONFIGURATIONS = [
     RankRLS(tol=1e-10),
     RankRLS("auto", alphas=[1.0, 0.1], cv=2, tol=1e-10, solver="cg"),
     RankRLS(scale="standard", tol=1e-10, solver="cg"),
+]
+
+# Every kind of search, for what it leaves behind.
+SEARCHES = [
+    RankSVM(alpha="auto", alphas=[1.0, 0.1], cv=2),
+    RankRLS("auto"),
+    RankRLS("auto", alphas=[1.0, 0.1], cv=2, solver="cg"),
+    RankRLS(regularization="early_stopping", cv=2),
+    RankRLS("auto", alphas=[1.0, 0.1], cv=2, regularization="hybrid"),
 ]
 
 _CHECK = """
@@ -110,18 +126,79 @@ def test_defaults_are_those_that_users_were_promised():
         "verbose": 0,
     }
     assert RankSVM().get_params() == promised
+    own = {"regularization": "tikhonov", "cv": None}
+    theirs = {
+        name: value for name, value in promised.items() if name not in ("loss", "weighting", "warm_start")
+    }
+    assert RankRLS().get_params() == {**theirs, **own}
 
 
-def test_all_fitted_attributes_are_documented(data):
+@pytest.mark.parametrize("model", [*CONFIGURATIONS, *SEARCHES], ids=repr)
+@pytest.mark.parametrize("validated", [False, True])
+def test_all_fitted_attributes_are_documented(model, data, validated):
     X, y, qid = data
-    model = RankSVM().fit(X, y, qid=qid)
-    for name in vars(model):
-        if name.endswith("_") and not name.startswith("_"):
-            assert f"\n{name} : " in inspect.getdoc(RankSVM)
+    X = pd.DataFrame(X).add_prefix("feature ")
+    sets = {"eval_set": (X, y), "eval_qid": qid} if validated else {}
+    fitted = clone(model).fit(X, y, qid=qid, **sets)
+    text = inspect.getdoc(type(model)).partition("\nAttributes\n")[2]
+    documented = {
+        name.strip() for line in re.findall(r"^([\w, ]+) : ", text, re.MULTILINE) for name in line.split(",")
+    }
+    found = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")}
+    assert found <= documented
 
 
-def test_converters_of_alpha_are_found_from_its_documentation():
-    assert ":mod:`marginrank.regularization`" in RankSVM.__doc__
+@pytest.mark.parametrize("model", SEARCHES, ids=repr)
+def test_a_pickled_search_keeps_what_it_found(model, data):
+    X, y, qid = data
+    fitted = clone(model).fit(X, y, qid=qid, eval_set=(X, y), eval_qid=qid)
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert vars(copy).keys() == vars(fitted).keys()
+    for name, value in vars(fitted).items():
+        np.testing.assert_array_equal(getattr(copy, name), value)
+
+
+@pytest.mark.parametrize("model", SEARCHES, ids=repr)
+def test_grid_search_routes_query_ids(model, data):
+    X, y, qid = data
+    names = np.array([f"query {q}" for q in qid])
+    grid = {"scale": [None, "standard"]}
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = clone(model).set_fit_request(qid=True).set_score_request(qid=True)
+        search = GridSearchCV(routed, grid, cv=GroupKFold(2)).fit(X, y, qid=names, groups=qid)
+    by_hand = [
+        np.mean(
+            [
+                clone(model)
+                .set_params(scale=scale)
+                .fit(X[a], y[a], qid=names[a])
+                .score(X[b], y[b], qid=names[b])
+                for a, b in GroupKFold(2).split(X, y, qid)
+            ]
+        )
+        for scale in grid["scale"]
+    ]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], by_hand, rtol=1e-12)
+    assert search.best_estimator_.n_queries_ == len(np.unique(qid))
+
+
+@pytest.mark.parametrize("model", SEARCHES, ids=repr)
+def test_model_files_score_the_same_bits(model, data):
+    X, y, qid = data
+    pipeline = make_pipeline(StandardScaler(), clone(model)).fit(X, y)
+    fitted = clone(model).fit(X, y, qid=qid)
+    file = io.BytesIO()
+    fitted.to_model().save(file)
+    loaded = RankingModel.load(io.BytesIO(file.getvalue()))
+    np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
+    assert loaded.metadata["alpha"] == fitted.alpha_
+    folded = RankingModel.from_estimator(pipeline).predict(X)
+    np.testing.assert_allclose(folded, pipeline.predict(X), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("estimator", [RankSVM, RankRLS])
+def test_converters_of_alpha_are_found_from_its_documentation(estimator):
+    assert ":mod:`marginrank.regularization`" in estimator.__doc__
     for convert in (regularization.alpha_from, regularization.alpha_to):
         assert "Examples" in convert.__doc__
     for program in ("svmrank", "liblinear", "dlib", "treersvm", "rlscore"):
