@@ -1,7 +1,7 @@
 """The three regularisations of RankRLS on film reviews, like table 1 of the paper.
 
-One ranking by stars: a tenth of the training half is for validation, the other half for the test. The data are
-those of test_real_data.py.
+One ranking by stars: a tenth of the training half is for validation, the other half for the test. The data
+are those of test_real_data.py.
 """
 
 import numpy as np
