@@ -196,6 +196,43 @@ void the_active_pairs_stay_a_forest() {
     while (path.advance(Crew(1), 1, last) == PathStatus::kRunning) CHECK(path.n_active() < p.n);
 }
 
+// Pairs that go through their margin and on, at slopes that change from event to event, in steps of all sizes.
+void the_watch_finds_what_a_look_at_all_pairs_finds() {
+    using marginrank::Side;
+    std::mt19937 random(17);
+    std::normal_distribution<double> normal;
+    const Problem p = random_problem(15, 40, Kind::kRbf, false);
+    const Vec margin = marginrank::perturbed_margins(p.pairs());
+    const marginrank::ActiveForest forest(p.n);
+    marginrank::MarginWatch watch(p.pairs(), margin);
+    marginrank::PathState state{40.0, Vec(p.n), Vec(p.n)};
+    for (double& g : state.g) g = 30.0 * normal(random);
+    std::vector<Side> sides(p.winner.size());
+    for (std::size_t i = 0; i < sides.size(); ++i)
+        sides[i] = state.lambda * margin[i] > p.difference(state.g, i) ? Side::kUpper : Side::kLower;
+    int found = 0;
+    for (int event = 0; event < 4000; ++event) {
+        const double speed = std::pow(10.0, static_cast<double>(random() % 3));
+        for (double& h : state.h) h = speed * normal(random);
+        const double limit = event % 50 == 0 ? 0.5 : 0.01;
+        marginrank::Entering expected{limit, -1};
+        for (std::size_t i = 0; i < sides.size(); ++i)
+            marginrank::Watched{p.winner[i], p.loser[i], static_cast<std::int32_t>(i), margin[i],
+                                static_cast<double>(sides[i])}
+                .consider(state, forest, expected);
+        const marginrank::Entering first = watch.next(state, sides, forest, limit);
+        CHECK(first.pair == expected.pair && first.step == expected.step);
+        for (std::size_t r = 0; r < p.n; ++r) state.g[r] -= first.step * state.h[r];
+        state.lambda -= first.step;
+        if (first.pair < 0) continue;
+        ++found;
+        Side& side = sides[static_cast<std::size_t>(first.pair)];
+        side = side == Side::kUpper ? Side::kLower : Side::kUpper;
+        watch.moved(first.pair, side);
+    }
+    CHECK(found > 1000);
+}
+
 void the_bordered_inverse_follows_rows_in_and_out() {
     std::mt19937 random(13);
     std::normal_distribution<double> normal;
@@ -252,6 +289,7 @@ int main() {
     a_cycle_of_equal_weights_has_no_breakpoint();
     pieces_and_interruptions_leave_the_same_path();
     the_active_pairs_stay_a_forest();
+    the_watch_finds_what_a_look_at_all_pairs_finds();
     the_bordered_inverse_follows_rows_in_and_out();
     cholesky_leaves_dependent_rows_out();
     return marginrank_failures() != 0;

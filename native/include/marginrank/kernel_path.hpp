@@ -301,7 +301,9 @@ private:
                 state_.lambda * margin_[static_cast<std::size_t>(active_[j])] - difference(state_.g, active_[j]);
         inverse_.multiply(work_.data(), change.data());
         add_multiple(beta_.data(), 1.0, change.data(), size);
-        rebuild_g();
+        std::vector<double> change_of_g(n_);
+        multiply_active(change, change_of_g.data());
+        add_multiple(state_.g.data(), 1.0, change_of_g.data(), n_);
         log_.keep_snapshot(active_, beta_);
     }
 

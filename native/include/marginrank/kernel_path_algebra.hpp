@@ -30,21 +30,31 @@ inline void add_multiple(double* __restrict y, double factor, const double* __re
     for (std::size_t i = 0; i < n; ++i) y[i] += factor * x[i];
 }
 
+// Eight rows at once: the result is read and written an eighth as often.
+inline void add_eight(double* __restrict y, const double* factor, const double* const* row, std::size_t n) {
+    const double *r0 = row[0], *r1 = row[1], *r2 = row[2], *r3 = row[3];
+    const double *r4 = row[4], *r5 = row[5], *r6 = row[6], *r7 = row[7];
+    const double f0 = factor[0], f1 = factor[1], f2 = factor[2], f3 = factor[3];
+    const double f4 = factor[4], f5 = factor[5], f6 = factor[6], f7 = factor[7];
+    for (std::size_t j = 0; j < n; ++j)
+        y[j] += ((f0 * r0[j] + f1 * r1[j]) + (f2 * r2[j] + f3 * r3[j])) +
+                ((f4 * r4[j] + f5 * r5[j]) + (f6 * r6[j] + f7 * r7[j]));
+}
+
 // out = K c for a symmetric K. Rows where c is 0 are not read: few rows have active pairs for most of a path.
 inline void multiply_kernel(const double* kernel, std::size_t n, const double* c, double* __restrict out) {
     std::fill(out, out + n, 0.0);
-    const double* row[4];
-    double factor[4];
+    constexpr int kRows = 8;
+    const double* row[kRows];
+    double factor[kRows];
     int filled = 0;
     for (std::size_t r = 0; r < n; ++r) {
         if (c[r] == 0.0) continue;
         row[filled] = kernel + r * n;
         factor[filled] = c[r];
-        if (++filled < 4) continue;
+        if (++filled < kRows) continue;
         filled = 0;
-        const double *k0 = row[0], *k1 = row[1], *k2 = row[2], *k3 = row[3];
-        const double c0 = factor[0], c1 = factor[1], c2 = factor[2], c3 = factor[3];
-        for (std::size_t j = 0; j < n; ++j) out[j] += (c0 * k0[j] + c1 * k1[j]) + (c2 * k2[j] + c3 * k3[j]);
+        add_eight(out, factor, row, n);
     }
     for (int f = 0; f < filled; ++f) add_multiple(out, factor[f], row[f], n);
 }

@@ -1,5 +1,5 @@
 // The pairs of an exact path: their ends, bounds and margins, on which side of their margin they are, the
-// forest of the active ones, and the short list of those that can reach their margin soon.
+// forest of the active ones, and the lists of those that can reach their margin soon.
 #pragma once
 
 #include <algorithm>
@@ -90,118 +90,154 @@ struct Entering {
     std::int32_t pair;  // -1: none
 };
 
-// Finds the pair that reaches its margin first, without looking at all of them: the list holds those within
-// `radius` of their margin at a reference point, and no other can have reached it while lambda and the
-// differences of G have moved by less.
-class MarginWatch {
-public:
-    MarginWatch(const PathPairs& pairs, const std::vector<double>& margin)
-        : pairs_(pairs), margin_(margin), position_(pairs.count, -1) {
-        for (const double d : margin) largest_margin_ = std::max(largest_margin_, d);
+// A pair with what a scan needs of it.
+struct Watched {
+    std::int32_t winner, loser, pair;
+    double margin, sign;
+
+    double distance(const PathState& state) const {
+        return state.lambda * margin -
+               (state.g[static_cast<std::size_t>(winner)] - state.g[static_cast<std::size_t>(loser)]);
     }
 
-    // The first pair to enter within `limit`, if any. `sides` says where each pair is.
-    Entering next(const PathState& state, const std::vector<Side>& sides, const ActiveForest& forest, double limit) {
-        for (int attempt = 0; attempt < 2; ++attempt) {
-            if (is_valid(state, 0.0)) {
-                const Entering found = scan_list(state, forest, limit);
-                looked_at_ += list_.size();
-                if (is_valid(state, found.step)) return found;
-            }
-            if (attempt == 0) rebuild(state, sides);
-        }
-        // The next event is further away than the list reaches.
-        radius_ *= 4.0;
-        reach_ = -1.0;
-        return scan_all(state, sides, forest, limit);
-    }
-
-    void moved(std::int32_t pair, Side side) {
-        const std::int32_t where = position_[static_cast<std::size_t>(pair)];
-        if (where >= 0) list_[static_cast<std::size_t>(where)].sign = static_cast<double>(side);
-    }
-
-private:
-    struct Watched {
-        std::int32_t winner, loser, pair;
-        double margin, sign;
-    };
-    static constexpr double kLeastRate = 1e-11;
-
-    // Takes the pair if it gets to its margin before the best so far. Scalar on purpose: the winner of a scan
-    // in lanes could be off by their rounding.
-    static void consider(const PathState& state, const ActiveForest& forest, std::int32_t winner, std::int32_t loser,
-                         std::int32_t pair, double margin, double sign, Entering& best) {
-        const double rate = sign * (margin - (state.h[at(winner)] - state.h[at(loser)]));
-        if (!(rate > kLeastRate)) return;
-        double slack = sign * (state.lambda * margin - (state.g[at(winner)] - state.g[at(loser)]));
+    // Takes this pair if it gets to its margin before the best so far. Scalar on purpose: the winner of a scan in
+    // lanes could be off by their rounding. The first test fails for nearly all, so it is predicted well.
+    void consider(const PathState& state, const ActiveForest& forest, Entering& best) const {
+        constexpr double kLeastRate = 1e-11;
+        const double slope = state.h[static_cast<std::size_t>(winner)] - state.h[static_cast<std::size_t>(loser)];
+        const double rate = sign * (margin - slope);
+        double slack = sign * distance(state);
         slack = slack > 0.0 ? slack : 0.0;
-        if (!(slack < best.step * rate) || forest.same_tree(winner, loser)) return;
-        best = Entering{slack / rate, pair};
+        if (!(slack < best.step * rate)) return;
+        if (rate > kLeastRate && !forest.same_tree(winner, loser)) best = Entering{slack / rate, pair};
     }
+};
 
-    Entering scan_list(const PathState& state, const ActiveForest& forest, double limit) const {
-        Entering best{limit, -1};
-        for (const Watched& w : list_) consider(state, forest, w.winner, w.loser, w.pair, w.margin, w.sign, best);
-        return best;
-    }
+// The pairs within a radius of their margin at a reference point. No other pair can have reached its margin while
+// lambda and the differences of G have moved by less than the radius.
+class NearPairs {
+public:
+    NearPairs(std::size_t n_pairs, double largest_margin)
+        : largest_margin_(largest_margin), position_(n_pairs, -1) {}
 
-    Entering scan_all(const PathState& state, const std::vector<Side>& sides, const ActiveForest& forest,
-                      double limit) const {
-        Entering best{limit, -1};
-        for (std::size_t i = 0; i < pairs_.count; ++i)
-            if (sides[i] != Side::kActive)
-                consider(state, forest, pairs_.winner[i], pairs_.loser[i], static_cast<std::int32_t>(i), margin_[i],
-                         static_cast<double>(sides[i]), best);
-        return best;
-    }
+    const std::vector<Watched>& pairs() const { return list_; }
+    void invalidate() { reach_ = -1.0; }
+    void widen() { radius_ *= 4.0; }
 
-    // Whether no pair outside of the list can have reached its margin after a further step.
-    bool is_valid(const PathState& state, double step) const {
-        if (reach_ < 0.0) return false;
+    // Whether the list covers the stretch up to a further step.
+    bool covers(const PathState& state, double step) const { return rest_of_reach(state, step) > 0.0; }
+
+    // By how much more lambda and the differences of G may move after a further step.
+    double rest_of_reach(const PathState& state, double step) const {
+        if (reach_ < 0.0) return -1.0;
         double low = std::numeric_limits<double>::infinity(), high = -low;
         for (std::size_t r = 0; r < state.g.size(); ++r) {
             const double change = state.g[r] - step * state.h[r] - reference_g_[r];
             low = change < low ? change : low;
             high = change > high ? change : high;
         }
-        return (high - low) + (reference_lambda_ - state.lambda + step) * largest_margin_ < reach_;
+        return reach_ - (high - low) - (reference_lambda_ - state.lambda + step) * largest_margin_;
     }
 
-    void rebuild(const PathState& state, const std::vector<Side>& sides) {
-        adapt_radius(state);
-        for (const Watched& w : list_) position_[at(w.pair)] = -1;
+    Entering first_to_enter(const PathState& state, const ActiveForest& forest, double limit) {
+        looked_at_ += list_.size();
+        Entering best{limit, -1};
+        for (const Watched& w : list_) w.consider(state, forest, best);
+        return best;
+    }
+
+    void set_sign(std::int32_t pair, double sign) {
+        const std::int32_t where = position_[static_cast<std::size_t>(pair)];
+        if (where >= 0) list_[static_cast<std::size_t>(where)].sign = sign;
+    }
+
+    // Chooses the pairs anew from n_from ones, which from(i) gives and which are good for a movement of their own.
+    // Active pairs are always among them.
+    template <class From>
+    void rebuild(const PathState& state, std::size_t n_from, double good_for, From&& from) {
+        adapt_radius(state, n_from);
+        for (const Watched& w : list_) position_[static_cast<std::size_t>(w.pair)] = -1;
         list_.clear();
-        for (std::size_t i = 0; i < pairs_.count; ++i) {
-            const std::int32_t k = pairs_.winner[i], l = pairs_.loser[i];
-            const double slack = state.lambda * margin_[i] - (state.g[at(k)] - state.g[at(l)]);
-            if (!(std::abs(slack) <= radius_) && sides[i] != Side::kActive) continue;
-            position_[i] = static_cast<std::int32_t>(list_.size());
-            list_.push_back(Watched{k, l, static_cast<std::int32_t>(i), margin_[i], static_cast<double>(sides[i])});
+        for (std::size_t i = 0; i < n_from; ++i) {
+            const Watched w = from(i);
+            if (!(std::abs(w.distance(state)) <= radius_) && w.sign != 0.0) continue;
+            position_[static_cast<std::size_t>(w.pair)] = static_cast<std::int32_t>(list_.size());
+            list_.push_back(w);
         }
         reference_g_ = state.g;
         reference_lambda_ = state.lambda;
-        reach_ = radius_;
+        reach_ = std::min(radius_, good_for);
         looked_at_ = 0;
     }
 
-    // Cheapest where all looks into a list cost about as much as building it. Counted, not timed: the path must
-    // not depend on the clock.
-    void adapt_radius(const PathState& state) {
-        if (radius_ == 0.0) radius_ = 1e-3 * state.lambda * largest_margin_;
-        else if (reach_ > 0.0) radius_ *= looked_at_ < pairs_.count ? 1.5 : 1.0 / 1.5;
+    // A list that is chosen from this one.
+    void count_look() { looked_at_ += list_.size(); }
+
+private:
+    // Cheapest where all looks into a list cost about as much as choosing it. Counted, not timed: the path must not
+    // depend on the clock.
+    void adapt_radius(const PathState& state, std::size_t n_from) {
+        if (radius_ == 0.0)
+            radius_ = 1e-3 * state.lambda * largest_margin_;
+        else if (reach_ > 0.0)
+            radius_ *= looked_at_ < n_from ? 1.5 : 1.0 / 1.5;
     }
 
-    static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
-    PathPairs pairs_;
-    const std::vector<double>& margin_;
-    double largest_margin_ = 0.0;
+    double largest_margin_;
     std::vector<Watched> list_;
     std::vector<std::int32_t> position_;
     std::vector<double> reference_g_;
     double reference_lambda_ = 0.0, radius_ = 0.0, reach_ = -1.0;
     std::size_t looked_at_ = 0;
+};
+
+// Finds the pair that reaches its margin first, without looking at all of them: a short list is chosen from a long
+// one, and that from all pairs.
+class MarginWatch {
+public:
+    MarginWatch(const PathPairs& pairs, const std::vector<double>& margin)
+        : pairs_(pairs), margin_(margin), long_(pairs.count, largest(margin)), short_(pairs.count, largest(margin)) {}
+
+    // The first pair to enter within `limit`, if any. `sides` says where each pair is.
+    Entering next(const PathState& state, const std::vector<Side>& sides, const ActiveForest& forest, double limit) {
+        Entering found = short_.first_to_enter(state, forest, limit);
+        if (short_.covers(state, found.step)) return found;
+        if (!long_.covers(state, 0.0))
+            long_.rebuild(state, pairs_.count, std::numeric_limits<double>::infinity(),
+                          [&](std::size_t i) { return watched(i, sides); });
+        short_.rebuild(state, long_.pairs().size(), long_.rest_of_reach(state, 0.0),
+                       [&](std::size_t i) { return long_.pairs()[i]; });
+        long_.count_look();
+        found = short_.first_to_enter(state, forest, limit);
+        if (short_.covers(state, found.step)) return found;
+        // The next event is further away than the short list reaches, and perhaps the long one.
+        short_.widen();
+        short_.invalidate();
+        found = long_.first_to_enter(state, forest, limit);
+        if (long_.covers(state, found.step)) return found;
+        long_.widen();
+        long_.invalidate();
+        found = Entering{limit, -1};
+        for (std::size_t i = 0; i < pairs_.count; ++i) watched(i, sides).consider(state, forest, found);
+        return found;
+    }
+
+    void moved(std::int32_t pair, Side side) {
+        long_.set_sign(pair, static_cast<double>(side));
+        short_.set_sign(pair, static_cast<double>(side));
+    }
+
+private:
+    static double largest(const std::vector<double>& margin) { return *std::max_element(margin.begin(), margin.end()); }
+
+    Watched watched(std::size_t i, const std::vector<Side>& sides) const {
+        return Watched{pairs_.winner[i], pairs_.loser[i], static_cast<std::int32_t>(i), margin_[i],
+                       static_cast<double>(sides[i])};
+    }
+
+    PathPairs pairs_;
+    const std::vector<double>& margin_;
+    NearPairs long_, short_;
 };
 
 }  // namespace marginrank
