@@ -17,6 +17,7 @@ from marginrank.designs.gram import centred_gram
 from marginrank.estimators.evaluation_sets import EvaluationSet, Record
 from marginrank.estimators.least_squares_runs import Outcome
 from marginrank.estimators.problems import QueryProblem
+from marginrank.metrics.evaluator import mean_over_targets
 from marginrank.model_selection import Rows, Search, Selection, default_alphas
 from marginrank.solvers import Progress
 from marginrank.solvers.leave_query_out import leave_query_out_scores
@@ -80,12 +81,14 @@ class DirectRuns:
         scores = leave_query_out_scores(path, grid)
         self.passes += 1.0
         targets = [view.y] if self.problem.targets is None else _in_order(self.problem.targets, view.rows)
-        values = np.zeros((len(grid), labels.n_queries))
+        by_target = []
         for target, y in enumerate(targets):
             evaluator = search.evaluator(labels, y, self.n_jobs)
             # One alpha at a time: all of them at once would take as much memory as the scores again.
-            values += np.stack([evaluator.measure(scores[k, target]).values[0, 0] for k in range(len(grid))])
-        selection = search.select(grid, values.T / len(targets), labels.query_weight)
+            by_alpha = [evaluator.measure(scores[k, target]).values[0, 0] for k in range(len(grid))]
+            by_target.append(np.stack(by_alpha))
+        values = mean_over_targets(by_target)
+        selection = search.select(grid, values.T, labels.query_weight)
         return self._selected(path, scale, selection, path.coefficients([selection.alpha])[0])
 
     def by_folds(self, search: Search) -> Outcome:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Evaluator, Metric
+from marginrank.metrics.evaluator import mean_over_targets
 from marginrank.metrics.names import parse_metrics
 from marginrank.model_selection import Search, Selection
 from marginrank.validation import Vector
@@ -44,7 +45,7 @@ class EvaluationSet:
 
         Scores have shape (k, n_targets, n_rows).
         """
-        return np.asarray(self.per_query(scores)[0].mean(axis=1))
+        return mean_over_targets(list(self.per_query(scores)[0].swapaxes(0, 1)))
 
     def per_query(self, scores: Array) -> tuple[Array, Array]:
         """Return the means of shape (k, n_targets, n_metrics), and the values of the first metric by query.
@@ -56,7 +57,7 @@ class EvaluationSet:
             measured = evaluator.measure(np.ascontiguousarray(scores[:, target]))
             values.append(measured.values[:, 0])
             means.append(_means(measured.values, evaluator.query_weight))
-        return np.stack(means, axis=1), np.mean(values, axis=0)
+        return np.stack(means, axis=1), mean_over_targets(values)
 
 
 def read_evaluation_sets(

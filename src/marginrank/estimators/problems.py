@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from marginrank.data import RankingData, TrainingPairs, TrainingView
 from marginrank.losses import Loss
 from marginrank.metrics import Evaluator
+from marginrank.metrics.evaluator import mean_over_targets
 from marginrank.model_selection import Rows, Search
 from marginrank.validation import Matrix, Vector
 
@@ -146,7 +147,7 @@ def _mean_over_targets(evaluators: list[Evaluator], scores: Array) -> Vector:
         evaluator.means(np.ascontiguousarray(scores[:, target]))[:, 0]
         for target, evaluator in enumerate(evaluators)
     ]
-    return np.asarray(np.mean(by_target, axis=0))
+    return mean_over_targets(by_target)
 
 
 def wrong_share(held: TrainingPairs, scores: Array) -> Vector:

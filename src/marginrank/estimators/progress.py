@@ -9,6 +9,7 @@ from typing import TextIO
 from marginrank.solvers import Progress
 
 _HEADER = "  iter   objective   lower bound       gap   passes   seconds"
+_VALIDATION = "   validation"
 
 
 class ProgressLine:
@@ -18,9 +19,9 @@ class ProgressLine:
     --------
     >>> import sys
     >>> with ProgressLine(sys.stdout) as show:
-    ...     show(Progress(iteration=1, value=0.5, bound=0.4, gap=0.2, passes=2.0, seconds=0.01))
-      iter   objective   lower bound       gap   passes   seconds
-         1    0.500000      0.400000   2.0e-01      2.0      0.01
+    ...     show(Progress(1, value=0.5, bound=0.4, gap=0.2, passes=2.0, seconds=0.01, validation=0.3))
+      iter   objective   lower bound       gap   passes   seconds   validation
+         1    0.500000      0.400000   2.0e-01      2.0      0.01       0.3000
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -31,12 +32,14 @@ class ProgressLine:
     def __call__(self, progress: Progress) -> None:
         """Show one state."""
         if not self._shown:
-            self._stream.write(_HEADER + "\n")
+            self._stream.write(_HEADER + ("" if progress.validation is None else _VALIDATION) + "\n")
             self._shown = True
         line = (
             f"{progress.iteration:6d}  {progress.value:10.6f}  {progress.bound:12.6f}  "
             f"{progress.gap:8.1e}  {progress.passes:7.1f}  {progress.seconds:8.2f}"
         )
+        if progress.validation is not None:
+            line += f"  {progress.validation:11.4f}"
         self._stream.write("\r" + line if self._in_place else line + "\n")
         self._stream.flush()
 

@@ -21,6 +21,7 @@ from marginrank.estimators.least_squares_runs import LeastSquaresRuns, Outcome
 from marginrank.estimators.linear import LinearRanker
 from marginrank.estimators.problems import PairProblem, Part, Problem, QueryProblem
 from marginrank.estimators.progress import ProgressLine
+from marginrank.estimators.targets import check_target_counts, split_targets
 from marginrank.estimators.training import check_callbacks
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import LeastSquaresLoss, LeastSquaresPreferences
@@ -224,11 +225,11 @@ class RankRLS(LinearRanker):
             folds are trained, or the direct solver works, there is none yet.
         """
         self._check_parameters()
-        y, targets = _split_targets(X, y)
+        y, targets = split_targets(X, y)
         data = self._ranking_data(X, y, qid, group, sample_weight, query_weight, reset=True)
         self._trained_on_queries = data.query_ids is not None
         sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
-        _check_target_counts(targets, sets)
+        check_target_counts(targets, sets)
         make_loss = partial(LeastSquaresLoss, n_threads=resolve_threads(self.n_jobs))
         self._train(QueryProblem(data, make_loss, targets), sets, callbacks)
         return self
@@ -310,7 +311,7 @@ class RankRLS(LinearRanker):
             1 for a perfect order, 0.5 for chance.
         """
         check_is_fitted(self, "coef_")
-        first, targets = _split_targets(X, y)
+        first, targets = split_targets(X, y)
         if targets is None and self.coef_.ndim == 1:
             weights = {"sample_weight": sample_weight, "query_weight": query_weight}
             return super().score(X, first, qid=qid, group=group, **weights)
@@ -452,29 +453,6 @@ class RankRLS(LinearRanker):
             )
 
     def _evaluation_rows(self, X: Any, y: Any, qid: Any) -> tuple[RankingData, NDArray[np.float64]]:
-        y, targets = _split_targets(X, y)
+        y, targets = split_targets(X, y)
         data, labels = super()._evaluation_rows(X, y, qid)
         return data, labels if targets is None else targets
-
-
-def _split_targets(X: Any, y: Any) -> tuple[Any, NDArray[np.float64] | None]:
-    """Return labels of one column, and all columns as rows where there are several dimensions."""
-    if y is None or isinstance(X, RankingData):
-        return y, None
-    columns = gate.as_array(y, "y")
-    if columns.ndim != 2:
-        return y, None
-    if columns.shape[1] == 0:
-        raise MarginRankError("y must have at least one column; got none.")
-    targets = np.stack([gate.check_labels(column, len(columns)) for column in columns.T])
-    return targets[0], targets
-
-
-def _check_target_counts(targets: NDArray[np.float64] | None, sets: list[EvaluationSet]) -> None:
-    expected = 1 if targets is None else len(targets)
-    for one in sets:
-        if len(one.evaluators) != expected:
-            raise MarginRankError(
-                f"eval_set must have as many columns of y as the training data; got {len(one.evaluators)} "
-                f"for {expected}."
-            )

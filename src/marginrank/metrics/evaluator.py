@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,6 +106,20 @@ class Evaluator:
 
     def _grouped(self, values: NDArray[Any]) -> NDArray[Any]:
         return values if self._order is None else values[..., self._order]
+
+
+def mean_over_targets(values: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the mean of the figures of several targets, of those that count (not NaN); NaN where none does.
+
+    Examples
+    --------
+    >>> mean_over_targets([np.array([1.0, np.nan, np.nan]), np.array([3.0, 2.0, np.nan])]).tolist()
+    [2.0, 2.0, nan]
+    """
+    stack = np.stack(values)
+    counts = ~np.isnan(stack)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(counts, stack, 0.0).sum(axis=0) / counts.sum(axis=0))
 
 
 def weighted_mean(values: Vector, weight: Vector | None) -> float:

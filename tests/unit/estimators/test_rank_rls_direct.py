@@ -130,3 +130,16 @@ def test_auto_iterates_where_a_gram_matrix_would_lose_small_columns():
     direct = RankRLS(1e-12, solver="direct").fit(far_apart, y, qid=qid)
     assert direct.gap_ > 1e-3
     assert model.solver_ == "cg"
+
+
+@pytest.mark.parametrize("solver", ["direct", "cg"])
+@pytest.mark.parametrize("tied", [0, 1])
+def test_a_target_without_differences_is_learnt_as_zero_and_does_not_vote(solver, tied):
+    X, y, qid = make_data(11)
+    Y = np.column_stack([y, y])
+    Y[:, tied] = 4.0
+    both = RankRLS("auto", alphas=ALPHAS, solver=solver, cv=3, tol=1e-12).fit(X, Y, qid=qid)
+    alone = RankRLS("auto", alphas=ALPHAS, solver=solver, cv=3, tol=1e-12).fit(X, y, qid=qid)
+    np.testing.assert_allclose(both.coef_[1 - tied], alone.coef_, rtol=1e-8)
+    np.testing.assert_allclose(both.coef_[tied], 0.0, atol=1e-12)
+    np.testing.assert_allclose(both.validation_curve_, alone.validation_curve_, atol=1e-12)

@@ -1,0 +1,41 @@
+"""Several columns of y: taken apart, and compared with those of validation sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank import validation as gate
+from marginrank.data import RankingData
+from marginrank.estimators.evaluation_sets import EvaluationSet
+from marginrank.exceptions import MarginRankError
+
+
+def split_targets(X: Any, y: Any) -> tuple[Any, NDArray[np.float64] | None]:
+    """Return labels of one column, and all columns as rows where y has two dimensions.
+
+    The one column is the first that is not constant: the others are learnt beside it, even if constant.
+    """
+    if y is None or isinstance(X, RankingData):
+        return y, None
+    columns = gate.as_array(y, "y")
+    if columns.ndim != 2:
+        return y, None
+    if columns.shape[1] == 0:
+        raise MarginRankError("y must have at least one column; got none.")
+    targets = np.stack([gate.check_labels(column, len(columns)) for column in columns.T])
+    varies = np.ptp(targets, axis=1) > 0.0
+    return targets[int(np.argmax(varies))], targets
+
+
+def check_target_counts(targets: NDArray[np.float64] | None, sets: list[EvaluationSet]) -> None:
+    """Refuse validation sets with more or fewer columns of y than the training data."""
+    expected = 1 if targets is None else len(targets)
+    for one in sets:
+        if len(one.evaluators) != expected:
+            raise MarginRankError(
+                f"eval_set must have as many columns of y as the training data; got {len(one.evaluators)} "
+                f"for {expected}."
+            )
