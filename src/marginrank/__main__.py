@@ -1,7 +1,5 @@
 """``python -m marginrank`` is the command line."""
 
-import sys
+from marginrank.cli import command
 
-from marginrank.cli import main
-
-sys.exit(main())
+command()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from marginrank.cli import interrupts
 
-__all__ = ["main"]
+__all__ = ["command", "main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,3 +20,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = run(arguments)
     interrupts.ending(code)
     return code
+
+
+def command() -> NoReturn:
+    """Run the command line as a process, and end it.
+
+    Not by way of ``sys.exit``: threads that a library has left behind can abort the process while Python
+    tidies up, after a command that went well (seen with pyarrow's reader of CSV), and that takes time.
+    """
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
