@@ -12,12 +12,12 @@ from scipy import linalg
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
 from marginrank.exceptions import MarginRankError
-from marginrank.validation import Vector, check_positive
+from marginrank.validation import Vector, check_positive, is_sparse
 
 Matrix = NDArray[np.float64]
 # Rows whose squared distance is below this part of their squared norms are the same point: what differs is
 # the rounding of the kernel.
-_SAME_POINT = 1e-13
+_SAME_POINT = 1e-14
 # Eigenvalues below minus this part of the trace are not rounding.
 _NOT_POSITIVE = 1e-10
 # What the path holds for each entry of the kernel matrix (itself and the inverse of the active system) and
@@ -119,10 +119,10 @@ def _check_positive(K: Matrix, largest: float) -> None:
         ) from None
 
 
-def distinct_points(K: Matrix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def distinct_points(K: Matrix, X: Any = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return one row for each distinct point, and the number of its point for each row.
 
-    Equal rows (in the kernel's eyes) must be one point to the path, or rounding decides between them.
+    Equal rows, of X or in the kernel's eyes, must be one point to the path, or rounding decides between them.
 
     Examples
     --------
@@ -132,13 +132,27 @@ def distinct_points(K: Matrix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     ([0, 1], [0, 1, 0])
     """
     squares: Vector = np.diagonal(K)
-    first = np.empty(len(K), dtype=np.int64)
+    first = np.arange(len(K)) if X is None else _first_equal_rows(X)
     for r in range(len(K)):  # row by row: a matrix of distances would take as much memory as K
         both = squares[r] + squares[: r + 1]
         near = np.flatnonzero(both - 2.0 * K[r, : r + 1] <= _SAME_POINT * np.abs(both))
-        first[r] = first[near[0]] if len(near) and near[0] < r else r
+        first[r] = min(first[r], first[near].min(initial=r))
     rows, point = np.unique(first, return_inverse=True)
     return rows, point.astype(np.int64, copy=False)
+
+
+def _first_equal_rows(X: Any) -> NDArray[np.int64]:
+    """Return for each row the first one that has the same entries."""
+    if is_sparse(X):
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        parts = [slice(*X.indptr[r : r + 2]) for r in range(X.shape[0])]
+        keys = [(X.indices[part].tobytes(), X.data[part].tobytes()) for part in parts]
+    else:
+        keys = [(b"", (row + 0.0).tobytes()) for row in X]  # adding 0 makes -0 the same as 0
+    seen: dict[tuple[bytes, bytes], int] = {}
+    return np.array([seen.setdefault(key, r) for r, key in enumerate(keys)], dtype=np.int64)
 
 
 def check_memory(n_rows: int, n_pairs: int) -> None:

@@ -137,7 +137,7 @@ def kernel_rank_path(
     )
     with one_blas_thread(), PathLine() as line:
         K = gram_matrix(function, data.X)
-        native = _start(K, graph_of)
+        native = _start(K, None if function.is_precomputed else data.X, graph_of)
         shown: list[PathCallback] = [line] if verbose else []
         status = _run(native, float(graph_of.weight.sum()), alpha_min, max_events, [*shown, *watchers])
         path = KernelRankPath(native, status, K, function, data.X, graph_of)
@@ -164,8 +164,8 @@ def _pairs_to_come(data: RankingData, graph: str, pairs_per_row: int) -> int:
     return min(n_pairs, data.n_rows * int(pairs_per_row)) if graph == "sampled" else n_pairs
 
 
-def _start(K: gate.Matrix, pairs: GraphPairs) -> KernelPath:
-    rows, point = distinct_points(K)
+def _start(K: gate.Matrix, X: Any, pairs: GraphPairs) -> KernelPath:
+    rows, point = distinct_points(K, X)
     points = K if len(rows) == len(K) else np.ascontiguousarray(K[np.ix_(rows, rows)])
     winner, loser = point[pairs.winner].astype(np.int32), point[pairs.loser].astype(np.int32)
     return KernelPath(points, winner, loser, pairs.weight, pairs.margin)

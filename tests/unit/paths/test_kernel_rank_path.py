@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from marginrank import RankingData, RankSVM
 from marginrank.paths import kernel_rank_path
+from marginrank.paths.gram import distinct_points
 from path_oracle import dual_by_lbfgsb, relative_gap, values, worst_violation
 
 
@@ -163,6 +164,19 @@ def test_a_cycle_among_other_pairs_is_solved():
 def test_rows_that_are_all_equal_have_equal_scores():
     path = kernel_rank_path(np.ones((4, 2)), [0, 1, 2, 3], kernel="linear")
     np.testing.assert_allclose(path.scores_at(0.1), path.scores_at(0.1)[0])
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_equal_rows_are_one_point_also_where_the_kernel_rounds_them_apart(convert):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(30, 3))
+    X = np.vstack([X, X[:12]])
+    noise = 1e-9 * rng.uniform(size=(42, 42))  # as of squared distances far from the origin
+    K = pairwise_kernels(X, metric="rbf") - np.triu(noise, 1) - np.triu(noise, 1).T
+    assert len(distinct_points(K)[0]) == 42
+    rows, point = distinct_points(K, convert(X))
+    assert rows.tolist() == list(range(30))
+    assert point.tolist() == [*range(30), *range(12)]
 
 
 def test_margins_scale_the_model():
