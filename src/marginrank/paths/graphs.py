@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -67,12 +68,12 @@ def graph_pairs(
         raise MarginRankError(f"weighting must be 'pairs' or 'queries'; got {weighting!r}.")
     if data.pairs is not None:
         return _explicit_pairs(data, graph)
-    if isinstance(pairs_per_row, bool) or not isinstance(pairs_per_row, int) or pairs_per_row < 1:
+    if isinstance(pairs_per_row, bool) or not isinstance(pairs_per_row, Integral) or pairs_per_row < 1:
         raise MarginRankError(f"pairs_per_row must be a positive integer; got {pairs_per_row!r}.")
     rng = _generator(random_state)
     choose: Callable[[Vector], tuple[Rows, Rows]] = {
         "all": _all_pairs,
-        "sampled": lambda y: _sampled_pairs(y, pairs_per_row, rng),
+        "sampled": lambda y: _sampled_pairs(y, int(pairs_per_row), rng),
         "reduced": _reduced_pairs,
     }[graph]
     return _pairs_by_query(data.training_view(), choose, weighting)

@@ -161,7 +161,9 @@ def _pairs_to_come(data: RankingData, graph: str, pairs_per_row: int) -> int:
     if data.pairs is not None:
         return len(data.pairs)
     n_pairs = data.count_pairs()
-    return min(n_pairs, data.n_rows * int(pairs_per_row)) if graph == "sampled" else n_pairs
+    if graph == "sampled" and isinstance(pairs_per_row, Integral):
+        return min(n_pairs, data.n_rows * int(pairs_per_row))
+    return n_pairs
 
 
 def _start(K: gate.Matrix, X: Any, pairs: GraphPairs) -> KernelPath:

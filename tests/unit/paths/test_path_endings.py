@@ -130,6 +130,7 @@ def test_too_many_rows_are_refused_with_the_memory_and_the_alternative(monkeypat
         ({"alpha_min": 0.0}, "alpha_min must be a positive, finite number"),
         ({"max_events": 0}, "max_events must be a positive integer; got 0"),
         ({"callbacks": 3}, "callbacks must be a callable"),
+        ({"graph": "sampled", "pairs_per_row": "ten"}, "pairs_per_row must be a positive integer; got 'ten'"),
         ({"kernel": "precomputed"}, "must be square"),
         ({"kernel": lambda a, b: np.nan}, "gave NaN"),
     ],
