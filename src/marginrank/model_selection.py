@@ -106,6 +106,19 @@ class Search:
             return Selection(best, alphas, curve, std)
         return Selection(_largest_alpha(alphas, signed <= signed[best] + std[best]), alphas, curve, std)
 
+    def best_of(self, selections: Sequence[Selection]) -> int:
+        """Return the number of the selection whose curve has the best figure; the first of equals.
+
+        Examples
+        --------
+        >>> curves = [np.array([0.3, 0.2]), np.array([0.1, 0.4])]
+        >>> Search().best_of([Selection(0, np.ones(2), curve, curve) for curve in curves])
+        1
+        """
+        if self.parsed.higher_is_better:
+            return int(np.argmax([selection.curve.max() for selection in selections]))
+        return int(np.argmin([selection.curve.min() for selection in selections]))
+
     def evaluator(self, data: RankingData, y: Vector | None = None, n_jobs: int | None = None) -> Evaluator:
         """Return what measures scores of these rows by the metric, against their labels or others."""
         return Evaluator(data, {str(self.parsed): self.parsed}, y=y, n_jobs=n_jobs)

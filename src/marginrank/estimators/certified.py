@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from marginrank import validation as gate
-from marginrank.designs import MatrixDesign
+from marginrank.designs import Design
 from marginrank.estimators.evaluation_sets import EvaluationSet, Record, better
 from marginrank.estimators.linear import LinearRanker
-from marginrank.estimators.problems import Part, Problem
+from marginrank.estimators.problems import Held, Part, Problem
 from marginrank.estimators.progress import ProgressLine
+from marginrank.estimators.spaces import RawColumns, Space
 from marginrank.estimators.training import Training, check_callbacks
 from marginrank.model_selection import Search, Selection, default_alphas
 from marginrank.solvers import Callback, Progress, Solver, SolverResult
@@ -26,6 +27,15 @@ _REMEDY = (
     "Raise max_iter or tol, use a larger alpha, try another solver, or scale the features "
     "(scale='standard') if they differ much in size."
 )
+
+
+class _Row(NamedTuple):
+    """A grid of alphas tried in one space: what to take from it, and the model there or a start for it."""
+
+    training: Training
+    selection: Selection
+    result: SolverResult | None
+    start: Vector | None
 
 
 class CertifiedRanker(LinearRanker):
@@ -53,20 +63,26 @@ class CertifiedRanker(LinearRanker):
                 listeners.insert(0, line)
             whole = problem.whole()
             self.n_pairs_, self.n_queries_ = whole.loss.n_pairs, problem.n_queries
-            training = self._training(problem, whole, solver)
+            trainings = [Training(space, whole, solver) for space in self._spaces(problem.data.X, whole)]
             if search is None:
+                training = trainings[0]
                 result = self._solve_one(training, sets, listeners)
             elif sets:
-                result = self._search_on_set(training, search, sets[-1], listeners)
+                training, result = self._search_on_set(trainings, search, sets[-1], listeners)
             else:
-                result = self._search_by_folds(problem, training, search, listeners)
+                training, result = self._search_by_folds(problem, trainings, search, listeners)
+        self._adopt(training.space)
         self._keep(result, training)
         self._finish(result)
         return result
 
-    def _training(self, problem: Problem, part: Part, solver: Solver) -> Training:
-        design, scale = self._design(problem.data.X, part.rows, part.weight)
-        return Training(design, scale, part.loss, solver)
+    def _spaces(self, X: Matrix, whole: Part) -> Sequence[Space]:
+        """Return the spaces of features to choose from; more than one only where there is a search."""
+        del whole
+        return [RawColumns(X, self._design, resolve_threads(self.n_jobs))]
+
+    def _adopt(self, space: Space) -> None:
+        """Remember what scoring needs of the chosen space."""
 
     def _solve_one(
         self, training: Training, sets: list[EvaluationSet], listeners: list[Callback]
@@ -77,7 +93,7 @@ class CertifiedRanker(LinearRanker):
         if self.warm_start and getattr(self, "coef_", np.empty(0)).shape == (training.design.shape[1],):
             start = self.coef_
         if sets:
-            recorder = _Recorder(sets, self._held_scores)
+            recorder = _Recorder(sets, training.space)
             listeners = [recorder, *listeners]
         result = training.solve(self.alpha_, start, listeners)
         if sets:
@@ -89,34 +105,92 @@ class CertifiedRanker(LinearRanker):
         return default_alphas(training.balance()) if search.alphas is None else search.alphas
 
     def _search_on_set(
-        self, training: Training, search: Search, chosen: EvaluationSet, listeners: list[Callback]
-    ) -> SolverResult:
-        """Train at every alpha from the largest down, each from the one before, and keep the best."""
+        self,
+        trainings: Sequence[Training],
+        search: Search,
+        chosen: EvaluationSet,
+        listeners: list[Callback],
+    ) -> tuple[Training, SolverResult]:
+        """Train at every alpha in every space, and keep the best."""
+        search = replace(search, metric=chosen.metric)
+        rows: list[_Row] = []
+        interrupted = False
+        for number, training in enumerate(trainings):
+            row, interrupted = self._row_on_set(training, search, chosen, listeners, first=not rows)
+            rows += [] if row is None else [row]
+            if interrupted:
+                break
+            if number < len(trainings) - 1:
+                training.release()
+        best = self._choose(rows, search)
+        assert best.result is not None
+        result = replace(best.result, status="interrupted") if interrupted else best.result
+        return best.training, result
+
+    def _row_on_set(
+        self,
+        training: Training,
+        search: Search,
+        chosen: EvaluationSet,
+        listeners: list[Callback],
+        *,
+        first: bool,
+    ) -> tuple[_Row | None, bool]:
+        """Train from the largest alpha down, each from the one before; and tell of an interruption.
+
+        What was interrupted counts only where there is nothing else.
+        """
         grid, values = self._grid(training, search), []
+        held = training.space.further(chosen.data.X)
         results: list[SolverResult] = []
+        interrupted = False
         for alpha in grid:
             start = training.raw(results[-1].w) if results else None
             result = training.solve(float(alpha), start, listeners)
-            if result.status == "interrupted" and results:
+            interrupted = result.status == "interrupted"
+            if interrupted and (results or not first):
                 break
-            scores = self._held_scores(chosen.data.X, training.raw(result.w)[None])
+            scores = held.scores_block(training.raw(result.w)[None])
             values.append(chosen.per_query(scores[:, None])[1][0])
             results.append(result)
-            if result.status == "interrupted":
+            if interrupted:
                 break
+        if not results:
+            return None, interrupted
         selection = chosen.select(search, grid[: len(results)], np.array(values))
-        self._remember(selection)
-        best = results[selection.index]
-        return replace(best, status="interrupted") if result.status == "interrupted" else best
+        return _Row(training, selection, results[selection.index], None), interrupted
 
     def _search_by_folds(
-        self, problem: Problem, training: Training, search: Search, listeners: list[Callback]
-    ) -> SolverResult:
-        """Train every fold along the grid, then everything at the chosen alpha."""
+        self,
+        problem: Problem,
+        trainings: Sequence[Training],
+        search: Search,
+        listeners: list[Callback],
+    ) -> tuple[Training, SolverResult]:
+        """Train every fold along the grid in every space, then everything at the best place."""
+        folds: Iterable[tuple[Part, Held]] = problem.folds(search, self.n_jobs)
+        if len(trainings) > 1:
+            folds = list(folds)  # a splitter need not give the same ones twice
+        rows = []
+        for training in trainings:
+            rows.append(self._row_by_folds(folds, training, search, listeners))
+            if len(trainings) > 1:
+                training.release()
+        best = self._choose(rows, search)
+        return best.training, best.training.solve(self.alpha_, best.start, listeners)
+
+    def _row_by_folds(
+        self,
+        folds: Iterable[tuple[Part, Held]],
+        training: Training,
+        search: Search,
+        listeners: list[Callback],
+    ) -> _Row:
         grid = self._grid(training, search)
         table, sums = [], np.zeros((len(grid), training.design.shape[1]))
-        for part, held in problem.folds(search, self.n_jobs):
-            fold = self._training(problem, part, training.solver)
+        for part, held in folds:
+            fold = Training(training.space, part, training.solver)
+            design = training.space.held_out(held.rows)
             w, row = None, []
             for k, alpha in enumerate(grid):
                 result = fold.solve(float(alpha), w, listeners)
@@ -124,25 +198,30 @@ class CertifiedRanker(LinearRanker):
                     raise KeyboardInterrupt
                 w = fold.raw(result.w)
                 sums[k] += w
-                row.append(held.measure(self._held_scores(held.X, w[None])[:, None])[0])
+                row.append(held.measure(design.scores_block(w[None])[:, None])[0])
             table.append(row)
             training.passes += fold.passes
-        self._remember(search.select(grid, np.array(table)))
+        selection = search.select(grid, np.array(table))
         # The folds' models are close to that of all rows: their mean saves about half of its passes.
-        start = sums[int(np.flatnonzero(grid == self.alpha_)[0])] / len(table)
-        return training.solve(self.alpha_, start, listeners)
+        return _Row(training, selection, None, sums[selection.index] / len(table))
 
-    def _held_scores(self, X: Matrix, coefficients: Any) -> Any:
-        """Return the scores of further rows, for each row of coefficients."""
-        return MatrixDesign(X, n_threads=resolve_threads(self.n_jobs)).scores_block(coefficients)
-
-    def _remember(self, selection: Selection) -> None:
+    def _choose(self, rows: Sequence[_Row], search: Search) -> _Row:
+        """Remember the search, and return the row with the best figure."""
+        selections = [row.selection for row in rows]
+        best = rows[search.best_of(selections)]
         self._forget_search()
-        self.alpha_ = selection.alpha
-        self.alphas_ = selection.alphas
-        self.validation_curve_ = selection.curve
-        self.validation_std_ = selection.std
-        self.best_score_ = float(selection.curve[selection.index])
+        self._remember(selections, best.selection)
+        best.training.passes = sum(row.training.passes for row in rows)
+        return best
+
+    def _remember(self, selections: Sequence[Selection], best: Selection) -> None:
+        """Set what was searched, one selection for each space, and what was chosen."""
+        del selections
+        self.alpha_ = best.alpha
+        self.alphas_ = best.alphas
+        self.validation_curve_ = best.curve
+        self.validation_std_ = best.std
+        self.best_score_ = float(best.curve[best.index])
 
     def _keep(self, result: SolverResult, training: Training) -> None:
         """Set the coefficients, in raw units, and their certificate."""
@@ -173,9 +252,9 @@ class CertifiedRanker(LinearRanker):
 class _Recorder:
     """A callback that measures the best coefficients so far on every validation set."""
 
-    def __init__(self, sets: Sequence[EvaluationSet], scores: Callable[[Matrix, Any], Any]) -> None:
+    def __init__(self, sets: Sequence[EvaluationSet], space: Space) -> None:
         self._sets = sets
-        self._scores = scores
+        self._designs: list[Design] = [space.further(one.data.X) for one in sets]
         self.record = Record(list(sets))
         self.best_iteration: int = 0
         self.best_score: float = float("nan")
@@ -183,7 +262,10 @@ class _Recorder:
     def __call__(self, progress: Progress) -> None:
         if progress.w is None:
             return
-        figures = [one.means(self._scores(one.data.X, progress.w[None])[:, None])[0] for one in self._sets]
+        figures = [
+            one.means(design.scores_block(progress.w[None])[:, None])[0]
+            for one, design in zip(self._sets, self._designs, strict=True)
+        ]
         value = self.record.add(figures)
         if better(self._sets[-1].metric, value, None if np.isnan(self.best_score) else self.best_score):
             self.best_iteration, self.best_score = progress.iteration, value

@@ -27,6 +27,7 @@ from marginrank.validation import Matrix, Vector
 _NOT_IN_MODEL = {"n_jobs", "verbose"}
 _SEARCH_RESULTS = (
     "alphas_",
+    "gammas_",
     "validation_curve_",
     "validation_std_",
     "validation_table_",
@@ -118,7 +119,7 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             self.coef_,
             feature_names=getattr(self, "feature_names_in_", None),
             query_normalization=query_normalization,
-            column_scale=self.column_scale_,
+            **self._model_parts(),
             metadata={
                 "estimator": type(self).__name__,
                 "parameters": parameters,
@@ -127,8 +128,16 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             },
         )
 
+    def _model_parts(self) -> dict[str, Any]:
+        """Return what a model of this kind holds beside the coefficients."""
+        return {"column_scale": self.column_scale_}
+
+    def _scoring_design(self, matrix: Any) -> Design:
+        """Return the design of rows that are scored once."""
+        return MatrixDesign(matrix, n_threads=resolve_threads(self.n_jobs))
+
     def _scores(self, matrix: Any) -> NDArray[np.float64]:
-        design = MatrixDesign(matrix, n_threads=resolve_threads(self.n_jobs))
+        design = self._scoring_design(matrix)
         return design.scores(self.coef_) if self.coef_.ndim == 1 else design.scores_block(self.coef_).T
 
     def score(

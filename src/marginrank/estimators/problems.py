@@ -29,13 +29,15 @@ class Part(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Features of the rows that a fold leaves out, and what tells how well scores of them do.
+    """Features and numbers of the rows that a fold leaves out, and what tells how well scores of them do.
 
     ``measure`` takes scores of shape (k, n_targets, n_rows) and returns k figures, means over the targets.
+    Numbers of None stand for all rows.
     """
 
     X: Matrix
     measure: Callable[[Array], Vector]
+    rows: Rows | None
 
 
 class Problem(Protocol):
@@ -94,7 +96,7 @@ class QueryProblem:
             labels = [None] if self.targets is None else list(self.targets[:, test])
             evaluators = [search.evaluator(held, y, n_jobs) for y in labels]
             part = self._part(self.data.training_view(train))
-            yield part, Held(held.X, partial(_mean_over_targets, evaluators))
+            yield part, Held(held.X, partial(_mean_over_targets, evaluators), test)
 
     def _part(self, view: TrainingView) -> Part:
         return Part(view.rows, view.sample_weight, self.make_loss(view))
@@ -136,7 +138,7 @@ class PairProblem:
         for train, test in search.pair_folds(len(pairs)):
             held = self.data.training_pairs(test)
             part = self._part(self.data.training_pairs(train))
-            yield part, Held(self.data.X, partial(wrong_share, held))
+            yield part, Held(self.data.X, partial(wrong_share, held), None)
 
     def _part(self, training: TrainingPairs) -> Part:
         return Part(None, None, self.make_loss(training, self.data.n_rows))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from marginrank.designs import Design
+from marginrank.estimators.problems import Part
+from marginrank.estimators.spaces import Space
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import Loss
 from marginrank.objective import Objective
@@ -18,19 +21,40 @@ from marginrank.validation import Vector
 
 @dataclass
 class Training:
-    """Design, loss and solver; passes over X are counted over all solutions.
+    """Rows in a space of features, and a solver; passes over X are counted over all solutions.
 
     Cutting planes do not depend on alpha, so every solution starts with those of the ones before it.
-
-    ``scale`` is what the design divides the columns by; coefficients outside are in raw units.
     """
 
-    design: Design
-    scale: Vector | None
-    loss: Loss
+    space: Space
+    part: Part
     solver: Solver
     passes: float = 0.0
     _planes: CuttingPlanes | None = None
+
+    @cached_property
+    def _designed(self) -> tuple[Design, Vector | None]:
+        return self.space.training_design(self.part.rows, self.part.weight)
+
+    @property
+    def design(self) -> Design:
+        """The design, made when it is first needed."""
+        return self._designed[0]
+
+    @property
+    def scale(self) -> Vector | None:
+        """What the design divides the columns by; coefficients outside are in raw units."""
+        return self._designed[1]
+
+    @property
+    def loss(self) -> Loss:
+        """The loss."""
+        return self.part.loss
+
+    def release(self) -> None:
+        """Let go of the design; it is made again if it is needed again."""
+        self.__dict__.pop("_designed", None)
+        self.space.release()
 
     def solve(self, alpha: float, start: Vector | None, callbacks: Sequence[Callback]) -> SolverResult:
         """Minimise at one alpha, from coefficients in raw units."""
