@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Literal
 
-from marginrank import validation as gate
-from marginrank.estimators.certified import CertifiedRanker
-from marginrank.estimators.problems import PairProblem, QueryProblem
-from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES
+from marginrank.estimators.pairwise import PairwiseRanker
 from marginrank.metrics import Metric
 from marginrank.model_selection import Rule
 from marginrank.scaling import Scale
-from marginrank.solvers import SOLVERS, Solver
-from marginrank.threads import resolve_threads
 
 
-class RankSVM(CertifiedRanker):
+class RankSVM(PairwiseRanker):
     r"""Linear ranking support vector machine.
 
     Minimises ``R(X w) + alpha/2 ||w||^2``, where ``R`` is the mean over all comparable pairs (same query,
@@ -152,120 +146,3 @@ class RankSVM(CertifiedRanker):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        group: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_metric: Any = None,
-        callbacks: Any = None,
-    ) -> RankSVM:
-        """Train on labelled rows.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
-            The features. The column ``qid`` of a data frame gives the query ids. A ``RankingData`` carries
-            ``y``, ``qid`` and the weights.
-        y : array-like of shape (n_rows,)
-            Labels or utilities, any real numbers; higher is better. Rows with equal labels form no pair.
-        qid : array-like of shape (n_rows,), optional
-            Query ids, any hashable values in any order. None is one global ranking of all rows.
-        group : array-like of shape (n_queries,), optional
-            Sizes of consecutive queries, instead of ``qid``.
-        sample_weight : array-like of shape (n_rows,), optional
-            A weight means repetition: a pair weighs the product of the weights of its rows.
-        query_weight : mapping or array-like, optional
-            Weight by query id, one per query in order of first appearance, or one per row.
-        eval_set : (X, y), RankingData, or a list of these, optional
-            Rows to validate on. ``alpha="auto"`` selects by the last of them.
-        eval_qid : array-like, or a list of these, optional
-            Query ids of the rows of ``eval_set``.
-        eval_metric : str, Metric or a list of these, optional
-            What to measure on ``eval_set``; by default ``metric``. The first one selects.
-        callbacks : callable or list of callables, optional
-            Each is called with a ``Progress`` after every iteration; training stops quietly when one
-            returns True.
-
-        Returns
-        -------
-        RankSVM
-            Itself. After Ctrl-C the best model so far is set before KeyboardInterrupt is raised again; while
-            folds are trained there is none yet.
-        """
-        solver = self._check_parameters(QUERY_LOSSES)
-        data = self._ranking_data(X, y, qid, group, sample_weight, query_weight, reset=True)
-        self._trained_on_queries = data.query_ids is not None
-        sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
-        make_loss = partial(
-            QUERY_LOSSES[self.loss], weighting=self.weighting, n_threads=resolve_threads(self.n_jobs)
-        )
-        self._train(QueryProblem(data, make_loss), solver, sets, callbacks)
-        return self
-
-    def fit_pairs(
-        self,
-        X: Any,
-        pairs: Any = None,
-        *,
-        weight: Any = None,
-        margin: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_metric: Any = None,
-        callbacks: Any = None,
-    ) -> RankSVM:
-        """Train on bare preferences: row ``pairs[k, 0]`` beats row ``pairs[k, 1]``, nothing else is known.
-
-        The risk is the weighted mean of ``max(0, margin - (p_win - p_lose))``, or of its square.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
-            The features of the rows that the pairs refer to. A ``RankingData`` carries the pairs.
-        pairs : array-like of int, shape (n_pairs, 2)
-            Row numbers, winner first.
-        weight : array-like of shape (n_pairs,), optional
-            Weights of the pairs, 1 by default.
-        margin : float or array-like of shape (n_pairs,), optional
-            Margins of the pairs, at least 0, 1 by default.
-        eval_set, eval_qid, eval_metric, callbacks
-            As in ``fit``; the rows of ``eval_set`` have labels.
-
-        Returns
-        -------
-        RankSVM
-            Itself.
-
-        Examples
-        --------
-        >>> X = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
-        >>> model = RankSVM().fit_pairs(X, [[0, 2], [2, 1]])
-        >>> bool(model.predict(X)[0] > model.predict(X)[1])
-        True
-        """
-        solver = self._check_parameters(PREFERENCE_LOSSES)
-        data = self._paired_data(X, pairs, weight, margin)
-        self._trained_on_queries = False
-        sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
-        make_loss = partial(PREFERENCE_LOSSES[self.loss], n_threads=resolve_threads(self.n_jobs))
-        self._train(PairProblem(data, make_loss), solver, sets, callbacks)
-        return self
-
-    def _check_parameters(self, losses: dict[str, Any]) -> Solver:
-        """Check the parameters before any work is done, and return the solver."""
-        gate.check_choice("loss", self.loss, losses)
-        gate.check_choice("weighting", self.weighting, ("pairs", "queries"))
-        gate.check_choice("solver", self.solver, ("auto", *SOLVERS))
-        gate.check_choice("scale", self.scale, (None, "standard", "minmax"))
-        self._search()
-        tol = gate.check_positive(self.tol, "tol")
-        max_iter = gate.check_count(self.max_iter, "max_iter")
-        return SOLVERS["lbfgs" if self.solver == "auto" else self.solver](tol=tol, max_iter=max_iter)
