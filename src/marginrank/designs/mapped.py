@@ -26,8 +26,8 @@ _MEMORY_SHARE = 0.25
 # Products of floating-point operations with the factor that one sample may cost.
 _SAMPLE_WORK = 2.0e9
 _SMALLEST_SAMPLE = 256
-# A pass reads (width - rank) fewer columns where the product with the factor is stored; that product costs
-# as much as reading this many columns once, for each column of the factor. Measured over about 20 passes.
+# A pass reads (width - rank) fewer columns where the product with the factor is stored; that product costs as
+# much as reading a number of columns once, for each column of the factor. An estimate over about 20 passes.
 _FACTOR_COST = 400
 
 
@@ -147,18 +147,69 @@ def mapped_design(
     >>> bool(np.allclose(design.scores(np.ones(8)), fourier.transform(X).sum(axis=1), atol=1e-6))
     True
     """
+    check_store(store)
+    if store == "memory" or (store == "auto" and stores(mapping, X.shape[0] if rows is None else len(rows))):
+        return _over_stored(mapping, _stored(mapping, X, rows, n_threads), None, n_threads)
+    return _factored(mapping, RecomputedDesign(mapping, X, rows, n_threads=n_threads))
+
+
+class MappedRows:
+    """Rows that are mapped once, for designs over any of them: folds share one matrix of features.
+
+    Parameters
+    ----------
+    mapping, X, n_threads, store
+        As in :func:`mapped_design`.
+
+    Examples
+    --------
+    >>> from marginrank.feature_maps import FourierFeatures
+    >>> X = np.random.default_rng(0).random((50, 3))
+    >>> fourier = FourierFeatures(n_components=8, random_state=0).fit(X)
+    >>> mapped = MappedRows(fourier.block_map(), X, n_threads=1)
+    >>> mapped.design(np.array([4, 2])).shape
+    (2, 8)
+    """
+
+    def __init__(self, mapping: BlockMap, X: Matrix, *, n_threads: int, store: Store = "auto") -> None:
+        check_store(store)
+        self._mapping = mapping
+        self._X = X
+        self._n_threads = n_threads
+        keep = store == "memory" or (store == "auto" and stores(mapping, X.shape[0]))
+        self._kept = _stored(mapping, X, None, n_threads) if keep else None
+
+    def design(self, rows: NDArray[np.int64] | None = None) -> Design:
+        """Return a design over some rows, in this order; None takes all as they stand."""
+        if self._kept is not None:
+            return _over_stored(self._mapping, self._kept, rows, self._n_threads)
+        inner = RecomputedDesign(self._mapping, self._X, rows, n_threads=self._n_threads)
+        return _factored(self._mapping, inner)
+
+
+def check_store(store: str) -> None:
+    """Raise unless this is a way to keep mapped features."""
     if store not in ("auto", "memory", "recompute"):
         raise MarginRankError(f"store must be 'auto', 'memory' or 'recompute'; got {store!r}.")
-    factor = mapping.factor
-    if store == "memory" or (store == "auto" and stores(mapping, X.shape[0] if rows is None else len(rows))):
-        if factor is not None and _product_pays(mapping):
-            return MatrixDesign(map_features(mapping, X, rows, n_threads=n_threads), n_threads=n_threads)
-        inner: BlockDesign = MatrixDesign(
-            map_rows(mapping, X, rows, n_threads=n_threads), n_threads=n_threads
-        )
-    else:
-        inner = RecomputedDesign(mapping, X, rows, n_threads=n_threads)
-    return inner if factor is None else FactoredDesign(inner, factor)
+
+
+def _stored(
+    mapping: BlockMap, X: Matrix, rows: NDArray[np.int64] | None, n_threads: int
+) -> NDArray[np.float64]:
+    """Return the features, or only the blocks where the factor stays on the side of the coefficients."""
+    make = map_features if _product_pays(mapping) else map_rows
+    return make(mapping, X, rows, n_threads=n_threads)
+
+
+def _over_stored(
+    mapping: BlockMap, kept: NDArray[Any], rows: NDArray[np.int64] | None, n_threads: int
+) -> Design:
+    design = MatrixDesign(kept, rows, n_threads=n_threads)
+    return design if _product_pays(mapping) else _factored(mapping, design)
+
+
+def _factored(mapping: BlockMap, inner: BlockDesign) -> Design:
+    return inner if mapping.factor is None else FactoredDesign(inner, mapping.factor)
 
 
 def stored_bytes(mapping: BlockMap, n_rows: int) -> int:
