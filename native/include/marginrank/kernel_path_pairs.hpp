@@ -123,6 +123,7 @@ public:
     const std::vector<Watched>& pairs() const { return list_; }
     void invalidate() { reach_ = -1.0; }
     void widen() { radius_ *= 4.0; }
+    double radius() const { return radius_; }
 
     // Whether the list covers the stretch up to a further step.
     bool covers(const PathState& state, double step) const { return rest_of_reach(state, step) > 0.0; }
@@ -156,6 +157,7 @@ public:
     template <class From>
     void rebuild(const PathState& state, std::size_t n_from, double good_for, From&& from) {
         adapt_radius(state, n_from);
+        radius_ = std::min(radius_, 0.5 * good_for);
         for (const Watched& w : list_) position_[static_cast<std::size_t>(w.pair)] = -1;
         list_.clear();
         for (std::size_t i = 0; i < n_from; ++i) {
@@ -166,7 +168,7 @@ public:
         }
         reference_g_ = state.g;
         reference_lambda_ = state.lambda;
-        reach_ = std::min(radius_, good_for);
+        reach_ = radius_;
         looked_at_ = 0;
     }
 
@@ -202,7 +204,8 @@ public:
     Entering next(const PathState& state, const std::vector<Side>& sides, const ActiveForest& forest, double limit) {
         Entering found = short_.first_to_enter(state, forest, limit);
         if (short_.covers(state, found.step)) return found;
-        if (!long_.covers(state, 0.0))
+        // Also where it is good for a little more: a list chosen from it would be good for less at every event.
+        if (!(long_.rest_of_reach(state, 0.0) > short_.radius()))
             long_.rebuild(state, pairs_.count, std::numeric_limits<double>::infinity(),
                           [&](std::size_t i) { return watched(i, sides); });
         short_.rebuild(state, long_.pairs().size(), long_.rest_of_reach(state, 0.0),
