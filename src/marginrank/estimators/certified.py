@@ -46,7 +46,7 @@ class CertifiedRanker(LinearRanker):
 
     def _search(self) -> Search | None:
         """Return what ``alpha="auto"`` asks for; None where alpha is a number. Checks both."""
-        search = Search(self.alphas, self.metric, self.cv, self.rule)
+        search = Search(self.alphas, self._metrics()[0], self.cv, self.rule)
         if isinstance(self.alpha, str) and self.alpha == "auto":
             return search
         gate.check_positive(self.alpha, "alpha", "a positive, finite number or 'auto'")
@@ -62,7 +62,8 @@ class CertifiedRanker(LinearRanker):
             if self.verbose:
                 listeners.insert(0, line)
             whole = problem.whole()
-            self.n_pairs_, self.n_queries_ = whole.loss.n_pairs, problem.n_queries
+            self.n_queries_ = problem.n_queries
+            self._count_pairs(whole.loss)
             trainings = [Training(space, whole, solver) for space in self._spaces(problem.data.X, whole)]
             if search is None:
                 training = trainings[0]

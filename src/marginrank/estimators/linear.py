@@ -17,7 +17,8 @@ from marginrank.data import RankingData
 from marginrank.designs import Design, MatrixDesign, ScaledDesign
 from marginrank.estimators.evaluation_sets import EvaluationSet, read_evaluation_sets
 from marginrank.exceptions import MarginRankError
-from marginrank.metrics import pairwise_error
+from marginrank.losses import ComparesPairs, Loss
+from marginrank.metrics import Metric, pairwise_error
 from marginrank.model import RankingModel
 from marginrank.scaling import column_scale
 from marginrank.threads import resolve_threads
@@ -112,7 +113,7 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         parameters = {
             name: value
             for name, value in self.get_params(deep=False).items()
-            if name not in _NOT_IN_MODEL and isinstance(value, str | int | float | np.generic | None)
+            if name not in _NOT_IN_MODEL and _can_be_written(value)
         }
         figures = {name: getattr(self, f"{name}_", None) for name in _CERTIFICATE}
         return RankingModel(
@@ -194,9 +195,10 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             self._check_width(X, reset=reset)
             return X
         if y is None:
+            hint = "; to learn from pairs alone, use fit_pairs" if hasattr(self, "fit_pairs") else ""
             raise MarginRankError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None; "
-                "to learn from pairs alone, use fit_pairs."
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None"
+                f"{hint}."
             )
         X, qid = gate.split_frame(X, qid, group)
         return RankingData(
@@ -281,7 +283,7 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _evaluation_sets(self, eval_set: Any, eval_qid: Any, eval_metric: Any) -> list[EvaluationSet]:
         """Return the validation sets, with what is measured on them."""
-        metrics = self.metric if eval_metric is None else eval_metric
+        metrics = self._metrics() if eval_metric is None else eval_metric
         return read_evaluation_sets(eval_set, eval_qid, metrics, self._evaluation_rows, self.n_jobs)
 
     def _evaluation_rows(self, X: Any, y: Any, qid: Any) -> tuple[RankingData, NDArray[np.float64]]:
@@ -294,11 +296,26 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             )
         return data, data.y[None]
 
+    def _metrics(self) -> list[str | Metric]:
+        """Return what models are measured by; they are selected by the first one."""
+        return [self.metric]
+
+    def _count_pairs(self, loss: Loss) -> None:
+        if isinstance(loss, ComparesPairs):
+            self.n_pairs_ = loss.n_pairs
+
     def _forget_search(self) -> None:
         """Drop what an earlier fit chose from."""
         for name in _SEARCH_RESULTS:
             if hasattr(self, name):
                 delattr(self, name)
+
+
+def _can_be_written(value: Any) -> bool:
+    """Whether a parameter goes into a model file: numbers and names, and these by name."""
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and _can_be_written(one) for name, one in value.items())
+    return isinstance(value, str | int | float | np.generic | None)
 
 
 def _first_difference(names: Sequence[str], known: Sequence[str]) -> str:

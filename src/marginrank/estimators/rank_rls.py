@@ -356,7 +356,7 @@ class RankRLS(LinearRanker):
             if self.verbose:
                 listeners.insert(0, line)
             whole = problem.whole()
-            self.n_pairs_ = whole.loss.n_pairs
+            self._count_pairs(whole.loss)
             self.solver_ = "cg"
             if isinstance(problem, QueryProblem) and self._goes_direct(problem):
                 self.solver_ = "direct"

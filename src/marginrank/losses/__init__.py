@@ -5,7 +5,7 @@ queries and over explicit pairs. The contract tests run over both. The least-squ
 pairs are all pairs, tied ones too, and none is ever satisfied.
 """
 
-from marginrank.losses.base import Loss, ScorePoint
+from marginrank.losses.base import ComparesPairs, Loss, ScorePoint
 from marginrank.losses.least_squares import LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.losses.pairwise import HingeLoss, PairwiseLoss, SquaredHingeLoss, Weighting
 from marginrank.losses.preferences import HingePreferences, PreferenceLoss, SquaredHingePreferences
@@ -22,6 +22,7 @@ PREFERENCE_LOSSES: dict[str, type[PreferenceLoss]] = {
 __all__ = [
     "PREFERENCE_LOSSES",
     "QUERY_LOSSES",
+    "ComparesPairs",
     "HingeLoss",
     "HingePreferences",
     "LeastSquaresLoss",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,10 +45,6 @@ class Loss(Protocol):
         """Number of scores."""
 
     @property
-    def n_pairs(self) -> int:
-        """Number of pairs that are compared."""
-
-    @property
     def smooth(self) -> bool:
         """Whether Hessian products mean something to a Newton method."""
 
@@ -67,3 +63,12 @@ class Loss(Protocol):
 
         It is about the weighted squares of the columns, centred within each query.
         """
+
+
+@runtime_checkable
+class ComparesPairs(Protocol):
+    """What losses over pairs have beside; those over whole rankings do not."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs that are compared."""
