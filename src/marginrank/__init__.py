@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from marginrank.data import RankingData
-    from marginrank.estimators import RankRLS, RankSVM
+    from marginrank.estimators import RankRLS, RankSVM, StructuredRankSVM
     from marginrank.io import dump_letor, load_letor
     from marginrank.model import RankingModel
 
@@ -27,6 +27,7 @@ _HOMES = {
     "RankSVM": "marginrank.estimators",
     "RankingData": "marginrank.data",
     "RankingModel": "marginrank.model",
+    "StructuredRankSVM": "marginrank.estimators",
     "dump_letor": "marginrank.io",
     "load_letor": "marginrank.io",
 }
@@ -48,6 +49,7 @@ __all__ = [
     "RankSVM",
     "RankingData",
     "RankingModel",
+    "StructuredRankSVM",
     "__version__",
     "dump_letor",
     "load_letor",

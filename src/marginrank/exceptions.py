@@ -1,6 +1,6 @@
-"""Errors of the library.
+"""Errors and warnings of the library.
 
-Each is a ``ValueError`` underneath, so code that already catches those keeps working.
+Each error is a ``ValueError`` underneath, so code that already catches those keeps working.
 """
 
 
@@ -18,3 +18,7 @@ class IncompatibleSolverError(MarginRankError):
 
 class ModelFileError(MarginRankError):
     """A model cannot be written to a file, or read from it: missing, damaged, or not a model at all."""
+
+
+class ZeroModelWarning(UserWarning):
+    """No model is better than the one whose scores are all zero; the message says why, and what to do."""

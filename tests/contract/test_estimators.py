@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from marginrank import RankingModel, RankRLS, RankSVM, regularization
+from marginrank import RankingModel, RankRLS, RankSVM, StructuredRankSVM, regularization
 
 # scikit-learn compares a fit with weights to one with repeated rows to 1e-7. A certificate of 1e-3 promises
 # that only where alpha makes the optimum sharp, so some come with a large one.
@@ -32,6 +32,9 @@ CONFIGURATIONS = [
     RankRLS(tol=1e-10),
     RankRLS("auto", alphas=[1.0, 0.1], cv=2, tol=1e-10, solver="cg"),
     RankRLS(scale="standard", tol=1e-10, solver="cg"),
+    StructuredRankSVM(),
+    StructuredRankSVM("map", scale="minmax"),
+    StructuredRankSVM({"auc": 1.0, "mrr": 2.0}, solver="lbfgs", scale="standard"),
 ]
 
 # Every kind of search, for what it leaves behind.
@@ -41,12 +44,13 @@ SEARCHES = [
     RankRLS("auto", alphas=[1.0, 0.1], cv=2, solver="cg"),
     RankRLS(regularization="early_stopping", cv=2),
     RankRLS("auto", alphas=[1.0, 0.1], cv=2, regularization="hybrid"),
+    StructuredRankSVM("map", alpha="auto", alphas=[0.1, 0.01], cv=2),
 ]
 
 _CHECK = """
 import sys
 from sklearn.utils.estimator_checks import check_estimator
-from marginrank import RankRLS, RankSVM
+from marginrank import RankRLS, RankSVM, StructuredRankSVM
 
 for text in sys.argv[1:]:
     results = check_estimator(eval(text), on_skip=None, on_fail=None)
@@ -138,7 +142,8 @@ def test_defaults_are_those_that_users_were_promised():
 def test_all_fitted_attributes_are_documented(model, data, validated):
     X, y, qid = data
     X = pd.DataFrame(X).add_prefix("feature ")
-    sets = {"eval_set": (X, y), "eval_qid": qid} if validated else {}
+    # NDCG, which StructuredRankSVM is measured by, wants gains of at least 0.
+    sets = {"eval_set": (X, y - y.min()), "eval_qid": qid} if validated else {}
     fitted = clone(model).fit(X, y, qid=qid, **sets)
     text = inspect.getdoc(type(model)).partition("\nAttributes\n")[2]
     documented = {

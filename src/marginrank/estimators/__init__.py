@@ -2,5 +2,6 @@
 
 from marginrank.estimators.rank_rls import RankRLS
 from marginrank.estimators.rank_svm import RankSVM
+from marginrank.estimators.structured import StructuredRankSVM
 
-__all__ = ["RankRLS", "RankSVM"]
+__all__ = ["RankRLS", "RankSVM", "StructuredRankSVM"]
