@@ -8,6 +8,8 @@ import click
 import numpy as np
 
 from marginrank.cli.options import Decorator
+from marginrank.exceptions import MarginRankError
+from marginrank.metrics import parse_metric
 
 
 class Method(NamedTuple):
@@ -16,13 +18,23 @@ class Method(NamedTuple):
     estimator: str
     parameters: frozenset[str]
     solvers: tuple[str, ...]
+    takes_pairs: bool = True
 
 
 _SHARED = frozenset({"alpha", "alphas", "cv", "rule", "tol", "max_iter", "scale", "solver"})
 METHODS: dict[str, Method] = {
     "ranksvm": Method("RankSVM", _SHARED | {"loss", "weighting"}, ("auto", "lbfgs", "bundle", "newton")),
     "rankrls": Method("RankRLS", _SHARED | {"regularization"}, ("auto", "cg", "direct")),
+    "structured": Method(
+        "StructuredRankSVM",
+        _SHARED | {"target", "feature_map", "relevance", "discount", "truncate"},
+        ("auto", "bundle", "lbfgs"),
+        takes_pairs=False,
+    ),
 }
+# An option that only one method has chooses it.
+_CHOOSERS = {"target": "structured"}
+_TARGETS = ("auc", "map", "mrr", "ndcg")
 
 
 def _alpha(context: click.Context, parameter: click.Parameter, value: str | None) -> float | str | None:
@@ -43,6 +55,26 @@ def _alphas(context: click.Context, parameter: click.Parameter, value: str | Non
     return tuple(_positive(part) for part in value.split(","))
 
 
+def _targets(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
+    """Return one target as it was written, or several with their weights."""
+    if not values:
+        return None
+    if len(values) == 1 and "=" not in values[0]:
+        return _target(values[0])
+    split = [value.rpartition("=") if "=" in value else (value, "=", "1") for value in values]
+    return {_target(name): _positive(weight) for name, _, weight in split}
+
+
+def _target(name: str) -> str:
+    try:
+        known = parse_metric(name).name in _TARGETS
+    except MarginRankError:
+        known = False
+    if not known:
+        raise click.BadParameter(f"{name!r} is none of {', '.join(_TARGETS)}, with a cut-off if you like.")
+    return name
+
+
 def _positive(text: str) -> float:
     try:
         number = float(text)
@@ -58,9 +90,33 @@ _OPTIONS: tuple[Decorator, ...] = (
     click.option(
         "--method",
         type=click.Choice(list(METHODS)),
-        default="ranksvm",
-        show_default=True,
-        help="ranksvm: hinge losses over pairs. rankrls: least squares.",
+        help="ranksvm: hinge losses over pairs. rankrls: least squares. structured: a metric of whole "
+        "rankings, named by --target.  [default: ranksvm]",
+    ),
+    click.option(
+        "--target",
+        multiple=True,
+        callback=_targets,
+        help="Train for auc, map, mrr or ndcg@10; repeat for several, with weights as in map=2 (structured).",
+    ),
+    click.option(
+        "--feature-map",
+        type=click.Choice(["po", "mrr", "dorm"]),
+        help="How a ranking is scored (structured).  [default: po]",
+    ),
+    click.option(
+        "--relevance", type=float, help="Labels from here on are good (structured).  [default: 1, if any is]"
+    ),
+    click.option(
+        "--discount",
+        type=click.Choice(["log2", "letor"]),
+        help="Of ndcg, in training (structured).  [default: log2]",
+    ),
+    click.option(
+        "--truncate",
+        is_flag=True,
+        default=None,
+        help="Train with the cut-off of the target, too (structured).",
     ),
     click.option(
         "--loss",
@@ -72,7 +128,7 @@ _OPTIONS: tuple[Decorator, ...] = (
         metavar="NUMBER|auto",
         callback=_alpha,
         help="Strength of the regularisation; auto chooses it on --validate, else by cross-validation.  "
-        "[default: 1e-4]",
+        "[default: 1e-4; structured: 1e-2]",
     ),
     click.option(
         "--alphas",
@@ -107,7 +163,8 @@ _OPTIONS: tuple[Decorator, ...] = (
     click.option(
         "--solver",
         type=click.Choice(sorted({name for method in METHODS.values() for name in method.solvers})),
-        help="ranksvm: lbfgs, bundle, newton (for the squared hinge). rankrls: cg, direct.  [default: auto]",
+        help="ranksvm: lbfgs, bundle, newton (for the squared hinge). rankrls: cg, direct. structured: "
+        "lbfgs, bundle.  [default: auto]",
     ),
 )
 
@@ -119,9 +176,18 @@ def method_options(command: Any) -> Any:
     return command
 
 
-def check_parameters(name: str, given: dict[str, Any]) -> dict[str, Any]:
+def choose_method(named: str | None, given: dict[str, Any]) -> str:
+    """Return the method that was named, or that an option which only it has speaks for."""
+    if named is not None:
+        return named
+    return next((method for key, method in _CHOOSERS.items() if given.get(key) is not None), "ranksvm")
+
+
+def check_parameters(name: str, given: dict[str, Any], *, pairs: bool) -> dict[str, Any]:
     """Return the parameters that were given; one that the method does not have is misuse."""
     method = METHODS[name]
+    if pairs and not method.takes_pairs:
+        raise click.UsageError(f"--pairs is not for --method {name}, which ranks labelled rows of queries.")
     parameters = {key: value for key, value in given.items() if value is not None}
     for key in parameters:
         if key not in method.parameters:

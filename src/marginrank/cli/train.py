@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from marginrank.cli import interrupts, options
 from marginrank.cli.evaluate import measure, print_evaluation, summary
 from marginrank.cli.files import labelled, read_data, with_pairs, with_weights
-from marginrank.cli.methods import check_parameters, make_ranker, method_options
+from marginrank.cli.methods import check_parameters, choose_method, make_ranker, method_options
 from marginrank.cli.output import counted, print_facts, print_json, rounded, seconds_for_people
 from marginrank.cli.predict import aligned, scores_of
 from marginrank.cli.progress import TrainingBar
@@ -90,7 +90,7 @@ def train(
     validate: str | None,
     metrics: tuple[str, ...],
     flavor: str,
-    method: str,
+    method: str | None,
     normalize: str,
     scale: str,
     keep_partial: bool,
@@ -111,11 +111,13 @@ def train(
       marginrank train train.txt -o model.mrk --alpha 1e-3
       marginrank train train.txt -o model.mrk --validate vali.txt -m ndcg@10
       marginrank train train.txt -o model.mrk --method rankrls --alpha auto
+      marginrank train train.txt -o model.mrk --target ndcg@10
       marginrank train docs.txt --pairs preferences.csv -o model.mrk
     """
     _check_usage(data, output, pairs, weights, validate)
     parameters["scale"] = None if scale == "none" else scale
-    parameters = check_parameters(method, parameters)
+    method = choose_method(method, parameters)
+    parameters = check_parameters(method, parameters, pairs=pairs is not None)
     request = _Request(metrics, flavor, normalize == "query", keep_partial, ignore_unknown, jobs, reading)
     rows = _training_data(data, pairs, pairs_by, weights, request)
     checked = None if validate is None else read_data(validate, reading)
@@ -185,9 +187,8 @@ def _watched(
 
 def _fit(ranker: Any, data: RankingData, watched: RankingData | None, request: _Request) -> bool:
     """Train; return whether the user interrupted and wants the model so far."""
-    metric = str(ranker.metric)
     try:
-        with TrainingBar(ranker, metric) as bar:
+        with TrainingBar(ranker, _selects_by(ranker)) as bar:
             if data.pairs is None:
                 ranker.fit(data, eval_set=watched, callbacks=bar)
             else:
@@ -210,7 +211,7 @@ def _report(ranker: Any, data: RankingData, seconds: float) -> dict[str, Any]:
         "rows": data.n_rows,
         "queries": data.n_queries,
         "features": data.n_features,
-        "pairs": ranker.n_pairs_,
+        "pairs": getattr(ranker, "n_pairs_", None),
         "alpha": ranker.alpha_,
         "objective": ranker.objective_,
         "lower_bound": ranker.lower_bound_,
@@ -221,7 +222,7 @@ def _report(ranker: Any, data: RankingData, seconds: float) -> dict[str, Any]:
     }
     if hasattr(ranker, "best_score_"):
         report["selection"] = {
-            "metric": str(ranker.metric),
+            "metric": _selects_by(ranker),
             "value": ranker.best_score_,
             "iteration": getattr(ranker, "best_iteration_", None),
             "alphas": getattr(ranker, "alphas_", None),
@@ -231,9 +232,16 @@ def _report(ranker: Any, data: RankingData, seconds: float) -> dict[str, Any]:
     return report
 
 
+def _selects_by(ranker: Any) -> str:
+    """Return what figures on validation rows are of."""
+    if ranker.metric is not None:
+        return str(ranker.metric)
+    return ranker.target if isinstance(ranker.target, str) else max(ranker.target, key=ranker.target.get)
+
+
 def _sizes(report: dict[str, Any]) -> str:
     nouns = {"rows": "row", "queries": "query", "pairs": "pair"}
-    return ", ".join(counted(report[name], noun) for name, noun in nouns.items())
+    return ", ".join(counted(report[key], noun) for key, noun in nouns.items() if report[key] is not None)
 
 
 def _certificate(report: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from marginrank import RankingData, RankingModel, RankRLS, RankSVM, dump_letor, load_letor
+from marginrank import RankingData, RankingModel, RankRLS, RankSVM, StructuredRankSVM, dump_letor, load_letor
 from marginrank.cli.app import run as command
 
 
@@ -97,6 +97,28 @@ def test_pairs_are_learnt_by_least_squares_with_their_margins_as_magnitudes(run,
     np.testing.assert_allclose(coef(folder), expected.coef_, rtol=1e-12)
 
 
+def test_a_target_chooses_the_structured_method(run, folder):
+    said = run("train.txt", "-o", "m.mrk", "--target", "ndcg@10", "--relevance", "2", "--discount", "letor")
+    train, _ = data(folder)
+    model = StructuredRankSVM("ndcg@10", relevance=2, discount="letor").fit(train)
+    np.testing.assert_array_equal(coef(folder), model.coef_)
+    assert "pairs" not in said
+
+
+def test_several_targets_have_weights_and_the_heaviest_selects(run, folder):
+    report = json.loads(
+        run("train.txt", "-o", "m.mrk", "--target", "map", "--target", "ndcg@5=2", "--alpha", "auto",
+            "--alphas", "1e-2,1", "--validate", "vali.txt", "--json")
+    )  # fmt: skip
+    train, vali = data(folder)
+    model = StructuredRankSVM({"map": 1.0, "ndcg@5": 2.0}, alpha="auto", alphas=[1e-2, 1]).fit(
+        train, eval_set=vali
+    )
+    np.testing.assert_array_equal(coef(folder), model.coef_)
+    assert report["selection"]["metric"] == "ndcg@5"
+    assert report["selection"]["value"] == pytest.approx(model.best_score_)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -110,6 +132,11 @@ def test_pairs_are_learnt_by_least_squares_with_their_margins_as_magnitudes(run,
         (["--alpha", "auto", "--alphas", "0,1"], "0"),
         (["--alpha", "often"], "often"),
         (["--method", "forest"], "forest"),
+        (["--target", "accuracy"], "none of auc, map, mrr, ndcg"),
+        (["--target", "map=-1"], "not a positive number"),
+        (["--target", "map", "--method", "rankrls"], "--target is for --method structured"),
+        (["--target", "map", "--pairs", "p.csv"], "--pairs is not for --method structured"),
+        (["--truncate"], "--truncate is for --method structured"),
     ],
 )
 def test_misuse_is_refused_before_files_are_read(run, folder, options, words):
