@@ -19,7 +19,7 @@ from marginrank.metrics import Metric
 from marginrank.model_selection import Rule
 from marginrank.scaling import Scale
 from marginrank.solvers import SOLVERS, Solver, SolverResult
-from marginrank.threads import resolve_threads
+from marginrank.threads import one_blas_thread, resolve_threads
 
 _SOLVERS = ("bundle", "lbfgs")
 
@@ -295,7 +295,8 @@ class StructuredRankSVM(CertifiedRanker):
         self._verdict: Verdict = "fits"
         self.degenerate_ = False
         if result.status != "interrupted":
-            self._verdict = judge(training, result, self.alpha_, float(self.tol))
+            with one_blas_thread():
+                self._verdict = judge(training, result, self.alpha_, float(self.tol))
             self.degenerate_ = self._verdict == "degenerate"
             self.n_passes_ = training.passes
 
