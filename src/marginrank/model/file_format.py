@@ -12,7 +12,8 @@ the rest   arrays, little-endian, C order, one after the other as the header's t
 
 The header is an object with ``format_version``, ``needs_marginrank`` (the first release that reads that
 version), ``arrays`` (a list of name, dtype, shape and offset) and whatever the model puts there. Magic,
-checksum and these first two keys stay where they are in every version.
+checksum and these first two keys stay where they are in every version. Version 1 holds linear models, version
+2 those with a feature map too; a model is written in the first version that holds it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from importlib.metadata import version
+from importlib import metadata
 from math import prod
 from typing import Any
 
@@ -31,9 +32,9 @@ from marginrank.exceptions import ModelFileError
 
 #: Ends like PNG's, so that a transfer in text mode, which changes line ends, shows at once.
 MAGIC = b"\x89MRK\r\n\x1a\n"
-FORMAT_VERSION = 1
-#: The first release that reads FORMAT_VERSION.
-NEEDS_MARGINRANK = "0.1.0"
+FORMAT_VERSION = 2
+#: The first release that reads each version.
+NEEDS_MARGINRANK = {1: "0.1.0", 2: "0.1.0"}
 
 _DTYPES = ("<f8", "<f4", "<i8", "<i4")
 _ALIGNMENT = 8
@@ -41,7 +42,9 @@ _LENGTH_AT = len(MAGIC) + hashlib.sha256().digest_size
 _HEADER_AT = _LENGTH_AT + 8
 
 
-def encode(content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+def encode(
+    content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], version: int = FORMAT_VERSION
+) -> bytes:
     """Return the bytes of a model file; the same content and arrays give the same bytes.
 
     Parameters
@@ -50,6 +53,8 @@ def encode(content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> by
         JSON values for the header.
     arrays : mapping
         Arrays of float32, float64, int32 or int64 by name.
+    version : int, optional
+        The format version to write.
 
     Examples
     --------
@@ -71,7 +76,7 @@ def encode(content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> by
         part += bytes(-len(part) % _ALIGNMENT)
         parts.append(part)
         offset += len(part)
-    frame = {"format_version": FORMAT_VERSION, "needs_marginrank": NEEDS_MARGINRANK, "arrays": table}
+    frame = {"format_version": version, "needs_marginrank": NEEDS_MARGINRANK[version], "arrays": table}
     header = json.dumps({**content, **frame}, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
     header += b" " * (-len(header) % _ALIGNMENT)
     rest = b"".join([len(header).to_bytes(8, "little"), header, *parts])
@@ -141,7 +146,8 @@ def _check_version(header: dict[str, Any], where: str) -> None:
         raise ModelFileError(
             f"{where} has format version {found} and needs marginrank "
             f"{_short(header.get('needs_marginrank', 'of a later release'))} or newer; this is marginrank "
-            f"{version('marginrank')}, which reads versions up to {FORMAT_VERSION}. Upgrade marginrank."
+            f"{metadata.version('marginrank')}, which reads versions up to {FORMAT_VERSION}. "
+            "Upgrade marginrank."
         )
 
 

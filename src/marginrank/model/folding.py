@@ -1,13 +1,13 @@
-"""A pipeline of scalers and a linear ranker as one linear model.
+"""A pipeline of scalers, perhaps a feature map, and a linear ranker as one model.
 
-Each scaler is ``x -> multiplier * x + offset`` per column, so the scores of the pipeline are linear in the
-raw features, up to a constant.
+Each scaler is ``x -> multiplier * x + offset`` per column. After a map, or without one, scalers fold into the
+coefficients, up to a constant; those before a map are kept as one scaling of the raw columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -15,7 +15,12 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from marginrank.exceptions import MarginRankError
+from marginrank.feature_maps import FEATURE_MAPS, FeatureMap
+from marginrank.model.mapping import compose
 from marginrank.validation import Vector
+
+if TYPE_CHECKING:
+    from marginrank.model.ranking_model import RankingModel
 
 
 class Affine(NamedTuple):
@@ -26,16 +31,22 @@ class Affine(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """A pipeline taken apart: its ranker, what the scalers do together, their names, the columns' names."""
+    """A pipeline taken apart.
+
+    Its ranker; what the scalers do together before the map and after it (all of them, where there is none);
+    the map; the names of all steps, and those of the columns.
+    """
 
     ranker: Any
+    before: Affine | None
+    feature_map: FeatureMap | None
     scaling: Affine | None
-    scalers: list[str]
+    steps: list[str]
     feature_names: list[str] | None
 
 
 def fold_pipeline(pipeline: Any) -> Folded:
-    """Take a fitted pipeline of scalers and a ranker apart.
+    """Take a fitted pipeline of scalers, at most one map, and a ranker apart.
 
     Examples
     --------
@@ -50,22 +61,66 @@ def fold_pipeline(pipeline: Any) -> Folded:
         raise MarginRankError(
             f"The last step of the pipeline must be a linear ranker, such as RankSVM; got {_say(steps)}."
         )
+    before: Affine | None = None
     scaling: Affine | None = None
-    names = None
+    feature_map = names = None
     for name, step in steps[:-1]:
+        names = names if names is not None else getattr(step, "feature_names_in_", None)
+        if type(step) in FEATURE_MAPS.values():
+            _check_one_map(name, feature_map)
+            before, scaling, feature_map = scaling, None, step
+            continue
         part = _affine(name, step)
         if scaling is not None:
             part = Affine(
                 part.multiplier * scaling.multiplier, part.multiplier * scaling.offset + part.offset
             )
         scaling = part
-        names = names if names is not None else getattr(step, "feature_names_in_", None)
     return Folded(
         ranker=steps[-1][1],
+        before=before,
+        feature_map=feature_map,
         scaling=scaling,
-        scalers=[type(step).__name__ for _, step in steps[:-1]],
+        steps=[type(step).__name__ for _, step in steps[:-1]],
         feature_names=None if names is None else [str(name) for name in names],
     )
+
+
+def folded_arguments(folded: Folded, model: RankingModel) -> dict[str, Any]:
+    """Return the arguments of the model of a whole pipeline, from that of its ranker."""
+    arguments: dict[str, Any] = {
+        "coef": model.coef,
+        "intercept": model.intercept,
+        "column_scale": model.column_scale,
+        "feature_names": folded.feature_names or model.feature_names,
+        "query_normalization": model.query_normalization,
+        "metadata": {**model.metadata, "folded": folded.steps},
+    }
+    if model.mapping is not None:
+        if folded.feature_map is not None:
+            _check_one_map("the ranker", folded.feature_map)
+        own = model.mapping
+        trained = None if own.multiplier is None else (own.multiplier, own.offset)
+        return {
+            **arguments,
+            "feature_map": own.feature_map,
+            "input_scaling": compose(folded.scaling, trained),
+        }
+    if folded.scaling is not None:
+        multiplier, offset = folded.scaling
+        trained_scale = 1.0 if model.column_scale is None else model.column_scale
+        arguments["coef"] = model.coef * multiplier
+        arguments["intercept"] = model.intercept + float(model.coef @ offset)
+        arguments["column_scale"] = trained_scale / np.abs(multiplier)
+    return {**arguments, "feature_map": folded.feature_map, "input_scaling": folded.before}
+
+
+def _check_one_map(name: str, found: FeatureMap | None) -> None:
+    if found is not None:
+        raise MarginRankError(
+            f"The pipeline has a second feature map, {name!r}, after a {type(found).__name__}; a model holds "
+            "one."
+        )
 
 
 def _flat(pipeline: Any) -> Iterator[tuple[str, Any]]:

@@ -7,23 +7,26 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import validation as gate
 from marginrank.atomic_write import atomic_write
 from marginrank.data import RankingData
-from marginrank.designs import MatrixDesign
+from marginrank.designs import Design, MatrixDesign, mapped_design
 from marginrank.exceptions import MarginRankError, ModelFileError
 from marginrank.model import file_format
 from marginrank.model.columns import model_matrix
+from marginrank.model.mapping import InputMapping, check_mapping, mapping_from_file
 from marginrank.model.values import frozen_vector, json_value
 from marginrank.queries import check_qid, group_rows
 from marginrank.scaling import minmax_by_query
 from marginrank.threads import resolve_threads
 from marginrank.validation import Matrix, Vector
+
+if TYPE_CHECKING:
+    from marginrank.feature_maps import FeatureMap
 
 QueryNormalization = Literal["minmax"]
 #: A path, or a file object open in binary mode.
@@ -32,7 +35,7 @@ ModelFile = str | os.PathLike[str] | BinaryIO
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class RankingModel:
-    """A trained linear ranker without its training: it gives scores, and goes to a file and back.
+    """A trained ranker without its training: it gives scores, and goes to a file and back.
 
     Made by ``to_model()`` of an estimator, by :meth:`from_estimator` from a scikit-learn pipeline, or by
     :meth:`load`. Nothing about it can be changed.
@@ -40,7 +43,7 @@ class RankingModel:
     Parameters
     ----------
     coef : array-like of shape (n_features,)
-        Weights of the features, in raw units.
+        Weights of the features, in raw units; with a feature map, of those that it makes.
     intercept : float, default=0.0
         Added to every score. It changes no ranking; it is there so that scores equal those of a pipeline.
     feature_names : sequence of str, optional
@@ -50,15 +53,19 @@ class RankingModel:
         :meth:`marginrank.RankingData.normalized_by_query`.
     column_scale : array-like of shape (n_features,), optional
         What training divided the columns by. For information: the coefficients have it folded in.
+    feature_map : NystroemFeatures or FourierFeatures, optional
+        A fitted map from raw features to those that ``coef`` weighs. The model keeps a copy.
+    input_scaling : (multiplier, offset), optional
+        What happens to raw columns before the map: ``multiplier * x + offset``; the offset may be None.
     metadata : mapping, optional
         How the model came about, in JSON values.
 
     Attributes
     ----------
     kind : str
-        "linear".
+        "linear", or "mapped" with a feature map.
     n_features : int
-        Number of features.
+        Number of raw features.
 
     Examples
     --------
@@ -80,6 +87,7 @@ class RankingModel:
     feature_names: tuple[str, ...] | None
     query_normalization: QueryNormalization | None
     column_scale: Vector | None
+    mapping: InputMapping | None
     _metadata: str
 
     def __init__(
@@ -90,6 +98,8 @@ class RankingModel:
         feature_names: Sequence[str] | None = None,
         query_normalization: QueryNormalization | None = None,
         column_scale: Any = None,
+        feature_map: Any = None,
+        input_scaling: Any = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         weights = frozen_vector(coef, "coef")
@@ -98,6 +108,8 @@ class RankingModel:
             raise MarginRankError(
                 f"column_scale must have one entry per coefficient; got {len(scale)} for {len(weights)}."
             )
+        mapping = check_mapping(feature_map, input_scaling, len(weights))
+        n_features = len(weights) if mapping is None else mapping.n_features
         if query_normalization not in (None, "minmax"):
             raise MarginRankError(
                 f"query_normalization must be None or 'minmax'; got {query_normalization!r}."
@@ -107,9 +119,10 @@ class RankingModel:
         fields = {
             "coef": weights,
             "intercept": float(frozen_vector([intercept], "intercept")[0]),
-            "feature_names": gate.check_feature_names(feature_names, len(weights)),
+            "feature_names": gate.check_feature_names(feature_names, n_features),
             "query_normalization": query_normalization,
             "column_scale": scale,
+            "mapping": mapping,
             # Kept as text, which nobody can change; the property gives a fresh copy.
             "_metadata": json.dumps(json_value(metadata or {}, "metadata")),
         }
@@ -126,13 +139,18 @@ class RankingModel:
 
     @property
     def kind(self) -> str:
-        """How scores come about: "linear", ``X @ coef + intercept``."""
-        return "linear"
+        """How scores come about: "linear", ``X @ coef + intercept``, or "mapped", the same of features."""
+        return "linear" if self.mapping is None else "mapped"
 
     @property
     def n_features(self) -> int:
-        """Number of features."""
-        return len(self.coef)
+        """Number of raw features."""
+        return len(self.coef) if self.mapping is None else self.mapping.n_features
+
+    @property
+    def feature_map(self) -> FeatureMap | None:
+        """The map from raw features to those that ``coef`` weighs, or None."""
+        return None if self.mapping is None else self.mapping.feature_map
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -181,8 +199,13 @@ class RankingModel:
             matrix = model_matrix(X, self.n_features, self.feature_names)
         if self.query_normalization is not None:
             matrix = self._normalized(matrix, qid)
-        scores = MatrixDesign(matrix, n_threads=resolve_threads(n_jobs)).scores(self.coef)
+        scores = self._design(matrix, resolve_threads(n_jobs)).scores(self.coef)
         return scores if self.intercept == 0.0 else scores + self.intercept
+
+    def _design(self, X: Matrix, n_threads: int) -> Design:
+        if self.mapping is None:
+            return MatrixDesign(X, n_threads=n_threads)
+        return mapped_design(self.mapping.block_map(), X, n_threads=n_threads, store="recompute")
 
     def _normalized(self, X: Matrix, qid: Any) -> NDArray[Any]:
         if qid is None:
@@ -197,15 +220,15 @@ class RankingModel:
     def from_estimator(
         cls, estimator: Any, *, query_normalization: QueryNormalization | None = None
     ) -> RankingModel:
-        """Make a model from a fitted ranker, or from a scikit-learn pipeline of scalers and a ranker.
+        """Make a model from a fitted ranker, or from a scikit-learn pipeline that ends in one.
 
         Parameters
         ----------
         estimator : estimator, Pipeline or search
-            A linear ranker of this library; a pipeline of ``StandardScaler``, ``MinMaxScaler``,
-            ``MaxAbsScaler``, ``RobustScaler`` or ``"passthrough"`` steps and a linear ranker, whose scalers
-            are folded into the coefficients; or a ``GridSearchCV`` or the like over one of these, whose
-            best estimator is taken.
+            A ranker of this library; a pipeline of ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler``,
+            ``RobustScaler`` or ``"passthrough"`` steps, at most one feature map and a ranker, whose scalers
+            are folded into the coefficients, or kept before the map; or a ``GridSearchCV`` or the like over
+            one of these, whose best estimator is taken.
         query_normalization : {None, "minmax"}, default=None
             Say "minmax" if the training data were normalised by ``RankingData.normalized_by_query()``.
 
@@ -216,6 +239,7 @@ class RankingModel:
 
         Examples
         --------
+        >>> import numpy as np
         >>> from sklearn.pipeline import make_pipeline
         >>> from sklearn.preprocessing import StandardScaler
         >>> from marginrank import RankSVM
@@ -234,22 +258,14 @@ class RankingModel:
                 f"from_estimator takes a linear ranker, such as RankSVM, or a pipeline that ends in one; "
                 f"got {type(estimator).__name__}."
             )
-        from marginrank.model.folding import fold_pipeline  # not above: scikit-learn's scalers load slowly
+        from marginrank.model.folding import (
+            fold_pipeline,
+            folded_arguments,
+        )  # not above: scikit-learn's scalers load slowly
 
         folded = fold_pipeline(estimator)
         model = cls.from_estimator(folded.ranker, query_normalization=query_normalization)
-        if folded.scaling is None:
-            return model
-        multiplier, offset = folded.scaling
-        trained_scale = 1.0 if model.column_scale is None else model.column_scale
-        return cls(
-            model.coef * multiplier,
-            intercept=model.intercept + float(model.coef @ offset),
-            feature_names=folded.feature_names or model.feature_names,
-            query_normalization=query_normalization,
-            column_scale=trained_scale / np.abs(multiplier),
-            metadata={**model.metadata, "folded": folded.scalers},
-        )
+        return cls(**folded_arguments(folded, model)) if folded.steps else model
 
     def save(self, file: ModelFile) -> None:
         """Write the model to a file; ``.mrk`` is the usual ending.
@@ -322,12 +338,13 @@ class RankingModel:
             raise ModelFileError(f"{where} is open as text; open it in binary mode ('rb').")
         file_format.check_magic(start, where)
         header, arrays = file_format.decode(start + source.read(), where)
-        if header.get("kind") != "linear":
+        if header.get("kind") not in ("linear", "mapped"):
             raise ModelFileError(
                 f"{where} holds a model of kind {str(header.get('kind'))[:40]!r}, which this version of "
                 "marginrank does not know. Upgrade marginrank."
             )
         try:
+            mapping = mapping_from_file(header, arrays) if header["kind"] == "mapped" else {}
             return cls(
                 arrays["coef"],
                 intercept=header["intercept"],
@@ -335,6 +352,7 @@ class RankingModel:
                 query_normalization=header["query_normalization"],
                 column_scale=arrays.get("column_scale"),
                 metadata=header["metadata"],
+                **mapping,
             )
         except (KeyError, TypeError, RecursionError, MarginRankError) as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
@@ -348,10 +366,14 @@ class RankingModel:
             "query_normalization": self.query_normalization,
             "metadata": self.metadata,
         }
-        arrays = {"coef": self.coef}
+        arrays: dict[str, NDArray[Any]] = {"coef": self.coef}
         if self.column_scale is not None:
             arrays["column_scale"] = self.column_scale
-        return file_format.encode(content, arrays)
+        if self.mapping is None:
+            # Version 1 holds all there is, and every release reads it.
+            return file_format.encode(content, arrays, version=1)
+        header, more = self.mapping.to_file()
+        return file_format.encode({**content, **header}, {**arrays, **more}, version=2)
 
 
 def _reason(error: OSError) -> str:

@@ -299,9 +299,9 @@ def test_deep_metadata_are_loaded_or_refused():
 def test_newer_version_says_which_marginrank_is_needed():
     data = forged_linear(format_version=3, needs_marginrank="2.5.0")
     refuses(
-        data, r"format version 3 and needs marginrank 2\.5\.0 or newer; .* reads versions up to 1. Upgrade"
+        data, r"format version 3 and needs marginrank 2\.5\.0 or newer; .* reads versions up to 2. Upgrade"
     )
-    refuses(forged_linear(format_version=2), "needs marginrank of a later release or newer")
+    refuses(forged_linear(format_version=3), "needs marginrank of a later release or newer")
 
 
 def test_a_later_layout_needs_only_magic_checksum_and_version_to_be_understood():
