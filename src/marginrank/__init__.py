@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from marginrank.data import RankingData
+    from marginrank.estimators import KernelRankSVM as KernelRankSVM
     from marginrank.estimators import RankRLS, RankSVM, StructuredRankSVM
+    from marginrank.feature_maps import FourierFeatures, NystroemFeatures
     from marginrank.io import dump_letor, load_letor
     from marginrank.model import RankingModel
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 # Imported at first use: scikit-learn alone takes a second or two, which ``marginrank --help``, or a program
 # that only loads a model, need not wait for.
 _HOMES = {
+    "FourierFeatures": "marginrank.feature_maps",
+    "KernelRankSVM": "marginrank.estimators",
+    "NystroemFeatures": "marginrank.feature_maps",
     "RankRLS": "marginrank.estimators",
     "RankSVM": "marginrank.estimators",
     "RankingData": "marginrank.data",
@@ -36,6 +41,7 @@ _MODULES = {
     "data",
     "estimators",
     "exceptions",
+    "feature_maps",
     "inspection",
     "io",
     "metrics",
@@ -45,6 +51,9 @@ _MODULES = {
 }
 
 __all__ = [
+    "FourierFeatures",
+    "KernelRankSVM",
+    "NystroemFeatures",
     "RankRLS",
     "RankSVM",
     "RankingData",

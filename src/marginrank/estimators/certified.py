@@ -29,7 +29,7 @@ _REMEDY = (
 )
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """A grid of alphas tried in one space: what to take from it, and the model there or a start for it."""
 
     training: Training
@@ -72,7 +72,6 @@ class CertifiedRanker(LinearRanker):
                 training, result = self._search_on_set(trainings, search, sets[-1], listeners)
             else:
                 training, result = self._search_by_folds(problem, trainings, search, listeners)
-        self._adopt(training.space)
         self._keep(result, training)
         self._finish(result)
         return result
@@ -81,9 +80,6 @@ class CertifiedRanker(LinearRanker):
         """Return the spaces of features to choose from; more than one only where there is a search."""
         del whole
         return [RawColumns(X, self._design, resolve_threads(self.n_jobs))]
-
-    def _adopt(self, space: Space) -> None:
-        """Remember what scoring needs of the chosen space."""
 
     def _solve_one(
         self, training: Training, sets: list[EvaluationSet], listeners: list[Callback]
@@ -114,7 +110,7 @@ class CertifiedRanker(LinearRanker):
     ) -> tuple[Training, SolverResult]:
         """Train at every alpha in every space, and keep the best."""
         search = replace(search, metric=chosen.metric)
-        rows: list[_Row] = []
+        rows: list[Row] = []
         interrupted = False
         for number, training in enumerate(trainings):
             row, interrupted = self._row_on_set(training, search, chosen, listeners, first=not rows)
@@ -136,7 +132,7 @@ class CertifiedRanker(LinearRanker):
         listeners: list[Callback],
         *,
         first: bool,
-    ) -> tuple[_Row | None, bool]:
+    ) -> tuple[Row | None, bool]:
         """Train from the largest alpha down, each from the one before; and tell of an interruption.
 
         What was interrupted counts only where there is nothing else.
@@ -159,7 +155,7 @@ class CertifiedRanker(LinearRanker):
         if not results:
             return None, interrupted
         selection = chosen.select(search, grid[: len(results)], np.array(values))
-        return _Row(training, selection, results[selection.index], None), interrupted
+        return Row(training, selection, results[selection.index], None), interrupted
 
     def _search_by_folds(
         self,
@@ -186,7 +182,7 @@ class CertifiedRanker(LinearRanker):
         training: Training,
         search: Search,
         listeners: list[Callback],
-    ) -> _Row:
+    ) -> Row:
         grid = self._grid(training, search)
         table, sums = [], np.zeros((len(grid), training.design.shape[1]))
         for part, held in folds:
@@ -204,20 +200,19 @@ class CertifiedRanker(LinearRanker):
             training.passes += fold.passes
         selection = search.select(grid, np.array(table))
         # The folds' models are close to that of all rows: their mean saves about half of its passes.
-        return _Row(training, selection, None, sums[selection.index] / len(table))
+        return Row(training, selection, None, sums[selection.index] / len(table))
 
-    def _choose(self, rows: Sequence[_Row], search: Search) -> _Row:
+    def _choose(self, rows: Sequence[Row], search: Search) -> Row:
         """Remember the search, and return the row with the best figure."""
-        selections = [row.selection for row in rows]
-        best = rows[search.best_of(selections)]
+        best = rows[search.best_of([row.selection for row in rows])]
         self._forget_search()
-        self._remember(selections, best.selection)
+        self._remember(rows, best.selection)
         best.training.passes = sum(row.training.passes for row in rows)
         return best
 
-    def _remember(self, selections: Sequence[Selection], best: Selection) -> None:
-        """Set what was searched, one selection for each space, and what was chosen."""
-        del selections
+    def _remember(self, rows: Sequence[Row], best: Selection) -> None:
+        """Set what was searched, a row for each space, and what was chosen."""
+        del rows
         self.alpha_ = best.alpha
         self.alphas_ = best.alphas
         self.validation_curve_ = best.curve

@@ -33,18 +33,15 @@ class Training:
     _planes: CuttingPlanes | None = None
 
     @cached_property
-    def _designed(self) -> tuple[Design, Vector | None]:
-        return self.space.training_design(self.part.rows, self.part.weight)
-
-    @property
     def design(self) -> Design:
         """The design, made when it is first needed."""
-        return self._designed[0]
+        design, self.scale = self.space.training_design(self.part.rows, self.part.weight)
+        return design
 
-    @property
+    @cached_property
     def scale(self) -> Vector | None:
         """What the design divides the columns by; coefficients outside are in raw units."""
-        return self._designed[1]
+        return self.space.training_design(self.part.rows, self.part.weight)[1]
 
     @property
     def loss(self) -> Loss:
@@ -52,13 +49,13 @@ class Training:
         return self.part.loss
 
     def release(self) -> None:
-        """Let go of the design; it is made again if it is needed again."""
-        self.__dict__.pop("_designed", None)
+        """Let go of the design, not of its scale; it is made again if it is needed again."""
+        self.__dict__.pop("design", None)
         self.space.release()
 
     def solve(self, alpha: float, start: Vector | None, callbacks: Sequence[Callback]) -> SolverResult:
         """Minimise at one alpha, from coefficients in raw units."""
-        objective = Objective(self.design, self.loss, alpha)
+        objective = Objective(self.design, self.loss, alpha)  # this finds the scale, too
         first = start if start is None or self.scale is None else start * self.scale
         if self._planes is None:
             self._planes = CuttingPlanes(alpha, objective.n_features)

@@ -1,0 +1,380 @@
+"""KernelRankSVM: ranking by likeness to other rows, over kernel features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Tags, check_random_state
+
+from marginrank import validation as gate
+from marginrank.data import TrainingView
+from marginrank.designs import Design, mapped_design
+from marginrank.designs.mapped import check_store
+from marginrank.designs.memory import physical_memory
+from marginrank.estimators.certified import Row
+from marginrank.estimators.pairwise import PairwiseRanker
+from marginrank.estimators.problems import Part
+from marginrank.estimators.spaces import MappedColumns, Space, rows_to_map, scaled_map
+from marginrank.estimators.training import Training
+from marginrank.exceptions import MarginRankError
+from marginrank.feature_maps import FeatureMap, FourierFeatures, NystroemFeatures
+from marginrank.feature_maps.base import check_count
+from marginrank.feature_maps.gamma import UNITS, resolve_gamma
+from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences
+from marginrank.metrics import Metric
+from marginrank.model_selection import Rule, Search, Selection
+from marginrank.scaling import Scale, column_scale
+from marginrank.solvers import Solver, SolverResult
+from marginrank.threads import resolve_threads
+from marginrank.validation import Matrix, Vector
+
+# gamma="auto" tries these times "scale": on OHSUMED the best lies at a sixteenth.
+_FACTORS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
+# Float64 matrices of landmarks by landmarks at the peak of a fit: kernel values, their symmetric part,
+# eigenvectors, the room that LAPACK takes, and the whitening.
+_SQUARE_MATRICES = 5
+
+
+def _least_squares(view: TrainingView, *, weighting: str, n_threads: int) -> LeastSquaresLoss:
+    del weighting  # refused before
+    return LeastSquaresLoss(view, n_threads=n_threads)
+
+
+class KernelRankSVM(PairwiseRanker):
+    r"""Ranking support vector machine with a kernel, on raw features in and out.
+
+    Scores are ``f(x) = w . z(x)`` for a feature map with ``z(x) . z(y)`` close to the kernel ``k(x, y)``, or
+    equal to it. Minimises ``R(f) + alpha/2 ||w||^2``, where ``R`` is the risk of :class:`RankSVM` for the
+    same loss, or the mean squared error of differences within queries.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "laplacian", "polynomial", "cosine", "chi2", "precomputed"}, default="rbf"
+        The kernel; Fourier features know the first two. For "precomputed", X holds kernel values with the
+        training rows.
+    gamma : float or {"scale", "median", "auto"}, default="scale"
+        Width of the kernel. "scale" takes ``1 / (n_features * X.var())`` (laplacian and chi2: ``X.std()``),
+        "median" 1 over the median distance between rows. "auto" chooses from ``gammas``, together with
+        alpha where that is "auto" too.
+    degree, coef0 : float, default=3 and 1
+        Of the polynomial kernel ``(gamma x.y + coef0)^degree``.
+    approximation : {"nystroem", "fourier", "exact"}, default="nystroem"
+        Kernel values with landmarks, random cosines, or the kernel itself: all rows are landmarks.
+    n_components : int, default=500
+        Number of landmarks or cosines; not used where the kernel is exact.
+    landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
+        How landmarks are chosen, see :class:`NystroemFeatures`.
+    orthogonal : bool, default=False
+        Orthogonal frequencies, see :class:`FourierFeatures`.
+    loss : {"squared_hinge", "hinge", "least_squares"}, default="squared_hinge"
+        The loss of a pair. "least_squares" is that of :class:`RankRLS`.
+    alpha : float or "auto", default=1e-4
+        Strength of the regularisation, or chosen from ``alphas`` by the ``eval_set`` of ``fit`` or, without
+        one, by cross-validation.
+    tol : float, default=1e-3
+        Training stops when the objective is certified to be within this fraction of the optimum.
+    max_iter : int, default=1000
+        Largest number of iterations.
+    weighting : {"pairs", "queries"}, default="pairs"
+        Mean over all pairs, or over queries of each query's own mean; least squares has the former only.
+    scale : {None, "standard", "minmax"}, default=None
+        Divide each column of X by its standard deviation or its range before the kernel.
+    solver : {"auto", "lbfgs", "bundle", "newton"}, default="auto"
+        As in :class:`RankSVM`; "newton" takes the smooth losses.
+    alphas : array-like, optional
+        The grid for ``alpha="auto"``; by default 17 values over eight decades, for each gamma its own.
+    gammas : array-like, optional
+        The grid for ``gamma="auto"``; by default 1/64, 1/16, 1/4, 1 and 4 times "scale".
+    metric : str or Metric, default="pairwise_error"
+        What searches select by, and what is measured on ``eval_set``.
+    cv : int, splitter or list of (train, test) row numbers, default=5
+        Folds for a search without an ``eval_set``. All folds use one map, fitted on all rows: it sees no
+        labels.
+    rule : {"best", "one_se"}, default="best"
+        Take the best alpha, or the largest within one standard error of it at the best gamma.
+    store : {"auto", "memory", "recompute"}, default="auto"
+        Keep the features, or make them again in every pass; "auto" keeps them where they take at most a
+        quarter of the machine's memory.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Of the features; "auto" is float64 where the kernel is exact, else float32.
+    random_state : int, RandomState or None, default=None
+        Draws landmarks or frequencies.
+    n_jobs : int, optional
+        Threads; the result has the same bits for any number.
+    verbose : int, default=0
+        Show progress on the standard error stream.
+
+    Attributes
+    ----------
+    feature_map_ : NystroemFeatures or FourierFeatures
+        The map, fitted.
+    coef_ : ndarray of shape (n_features_out,)
+        Weights of the features that the map makes.
+    gamma_ : float or None
+        The width in use; None for kernels without.
+    column_scale_ : ndarray of shape (n_features,) or None
+        What ``scale`` divided the columns by before the map; None without.
+    alpha_ : float
+        The alpha of the model.
+    gammas_ : ndarray of shape (n_gammas,)
+        With ``gamma="auto"``: the grid, ascending.
+    alphas_, validation_curve_, validation_std_ : ndarray of shape (n_alphas,) or (n_gammas, n_alphas)
+        With a search: the grid, the mean of the metric, and its standard error over folds, or over the
+        queries of the ``eval_set``. With ``gamma="auto"`` they are tables with a row for each gamma; what an
+        interrupt left out is NaN.
+    evals_result_ : dict
+        With ``eval_set`` and no search: ``{"validation_0": {metric: [value after each iteration]}}``.
+    best_score_ : float
+        The best figure on the last ``eval_set``, or at the chosen place of the grid.
+    best_iteration_ : int
+        With ``eval_set`` and no search: where that was. The model is that of the last iteration.
+    gap_, objective_, lower_bound_ : float
+        The certificate: ``(objective_ - optimum) / objective_`` is at most ``gap_``, and no model over these
+        features has an objective below ``lower_bound_``.
+    n_iter_ : int
+        Iterations taken.
+    n_passes_ : float
+        Passes over the training data, those of a search included.
+    history_ : list of Progress
+        Value, bound, gap, passes and seconds, at the start and after each iteration.
+    n_pairs_, n_queries_ : int
+        Comparable pairs that were trained on, and queries.
+    n_features_in_ : int
+        Number of raw features.
+    feature_names_in_ : ndarray of str
+        Their names, where X had them.
+
+    See Also
+    --------
+    NystroemFeatures, FourierFeatures : The maps alone, for pipelines.
+    RankSVM : The linear ranker.
+
+    Notes
+    -----
+    Costs ``m^3`` for m landmarks, ``n_rows * m * n_features`` for the features, and ``n_rows * m`` for each
+    pass of the training. The exact kernel of n rows takes about ``40 n^2`` bytes and ``n^3`` operations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginrank import KernelRankSVM, RankSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((300, 3))
+    >>> y = np.sin(6 * X[:, 0]) + X[:, 1]
+    >>> qid = rng.integers(20, size=300)
+    >>> round(RankSVM().fit(X, y, qid=qid).score(X, y, qid=qid), 2)
+    0.84
+    >>> ranker = KernelRankSVM(gamma=2.0, n_components=50, random_state=0).fit(X, y, qid=qid)
+    >>> round(ranker.score(X, y, qid=qid), 2)
+    0.99
+    """
+
+    query_losses: ClassVar[Mapping[str, Any]] = {**QUERY_LOSSES, "least_squares": _least_squares}
+    preference_losses: ClassVar[Mapping[str, Any]] = {
+        **PREFERENCE_LOSSES,
+        "least_squares": LeastSquaresPreferences,
+    }
+    #: Coefficients of another map are no start.
+    warm_start: bool = False
+
+    def __init__(
+        self,
+        kernel: Literal["rbf", "laplacian", "polynomial", "cosine", "chi2", "precomputed"] = "rbf",
+        *,
+        gamma: float | Literal["scale", "median", "auto"] = "scale",
+        degree: float = 3,
+        coef0: float = 1,
+        approximation: Literal["nystroem", "fourier", "exact"] = "nystroem",
+        n_components: int = 500,
+        landmarks: Literal["uniform", "kmeans++", "leverage"] = "uniform",
+        orthogonal: bool = False,
+        loss: Literal["squared_hinge", "hinge", "least_squares"] = "squared_hinge",
+        alpha: float | Literal["auto"] = 1e-4,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        weighting: Literal["pairs", "queries"] = "pairs",
+        scale: Scale | None = None,
+        solver: Literal["auto", "lbfgs", "bundle", "newton"] = "auto",
+        alphas: Any = None,
+        gammas: Any = None,
+        metric: str | Metric = "pairwise_error",
+        cv: Any = 5,
+        rule: Rule = "best",
+        store: Literal["auto", "memory", "recompute"] = "auto",
+        dtype: Literal["auto", "float32", "float64"] = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.approximation = approximation
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.orthogonal = orthogonal
+        self.loss = loss
+        self.alpha = alpha
+        self.tol = tol
+        self.max_iter = max_iter
+        self.weighting = weighting
+        self.scale = scale
+        self.solver = solver
+        self.alphas = alphas
+        self.gammas = gammas
+        self.metric = metric
+        self.cv = cv
+        self.rule = rule
+        self.store = store
+        self.dtype = dtype
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.positive_only = self.kernel == "chi2"
+        return tags
+
+    def _check_parameters(self, losses: Mapping[str, Any]) -> Solver:
+        gate.check_choice("approximation", self.approximation, ("nystroem", "fourier", "exact"))
+        gate.check_choice("dtype", self.dtype, ("auto", "float32", "float64"))
+        check_store(self.store)
+        if self.gamma == "auto" and self.kernel not in UNITS:
+            raise MarginRankError(
+                f"kernel={self.kernel!r} has no gamma for gamma='auto' to choose; leave gamma as it is."
+            )
+        _check_gammas(self.gammas)
+        if self.scale is not None and self.kernel == "precomputed":
+            raise MarginRankError(
+                "scale divides columns of features, and kernel='precomputed' has none; use scale=None."
+            )
+        if self.loss == "least_squares" and self.weighting != "pairs":
+            raise MarginRankError(
+                "loss='least_squares' is a mean over rows; weighting='queries' is for the hinge losses. To "
+                "weigh queries alike, pass query_weight."
+            )
+        return super()._check_parameters(losses)
+
+    def _search(self) -> Search | None:
+        search = super()._search()
+        if search is None and self.gamma == "auto":
+            return Search([self.alpha], self.metric, self.cv, self.rule)
+        return search
+
+    def _spaces(self, X: Matrix, whole: Part) -> Sequence[Space]:
+        """Return a space for each gamma; maps are fitted on the rows that are trained on."""
+        rows = None
+        if whole.rows is not None and len(whole.rows) < X.shape[0] and self.kernel != "precomputed":
+            rows = np.sort(whole.rows)
+        scale = None if self.scale is None else column_scale(X, self.scale, whole.rows, whole.weight)
+        n_rows = X.shape[0] if rows is None else len(rows)
+        self._check_memory(n_rows)
+        seed = self.random_state
+        if not isinstance(seed, int | np.integer):  # every gamma gets the same landmarks
+            seed = check_random_state(seed).randint(2**31 - 1)
+        gammas = [self.gamma]
+        if self.gamma == "auto":
+            gammas = self._gamma_grid(rows_to_map(X, rows, scale)).tolist()
+        threads = resolve_threads(self.n_jobs)
+        return [
+            MappedColumns(self._make_map(gamma, n_rows, seed), X, rows, scale, self.store, threads)
+            for gamma in gammas
+        ]
+
+    def _gamma_grid(self, X: Matrix) -> Vector:
+        given = _check_gammas(self.gammas)
+        if given is not None:
+            return given
+        scale = resolve_gamma("scale", self.kernel, X, np.random.RandomState(0))
+        assert scale is not None
+        return scale * np.array(_FACTORS)
+
+    def _make_map(self, gamma: Any, n_rows: int, seed: Any) -> FeatureMap:
+        exact = self.approximation == "exact"
+        dtype = self.dtype if self.dtype != "auto" else "float64" if exact else "float32"
+        common = {"gamma": gamma, "dtype": dtype, "n_jobs": self.n_jobs, "random_state": seed}
+        if self.approximation == "fourier":
+            kernel: Any = self.kernel  # the map refuses those that it does not know
+            return FourierFeatures(
+                kernel, n_components=self.n_components, orthogonal=self.orthogonal, **common
+            )
+        return NystroemFeatures(
+            self.kernel,
+            degree=self.degree,
+            coef0=self.coef0,
+            n_components=n_rows if exact else self.n_components,
+            landmarks="uniform" if exact else self.landmarks,
+            **common,
+        )
+
+    def _check_memory(self, n_rows: int) -> None:
+        """Refuse landmarks whose kernel matrix cannot be taken apart in this machine's memory."""
+        if self.approximation == "fourier":
+            return
+        exact = self.approximation == "exact"
+        n_landmarks = n_rows if exact else min(check_count(self.n_components, "n_components"), n_rows)
+        need, memory = _SQUARE_MATRICES * 8.0 * n_landmarks**2, physical_memory()
+        if need > memory:
+            what = f"The exact kernel of {n_rows:,} rows" if exact else f"{n_landmarks:,} landmarks"
+            way = "approximation='nystroem' or 'fourier'" if exact else "fewer n_components, or 'fourier'"
+            raise MarginRankError(
+                f"{what} would take about {need / 2**30:,.1f} GB for the kernel matrix and its eigenvectors; "
+                f"there are {memory / 2**30:,.1f} GB. Use {way}."
+            )
+
+    def _remember(self, rows: Sequence[Row], best: Selection) -> None:
+        super()._remember(rows, best)
+        if self.gamma == "auto":
+            self.gammas_ = np.array([_space(row.training).feature_map.gamma_ for row in rows])
+            self.alphas_ = _table([row.selection.alphas for row in rows])
+            self.validation_curve_ = _table([row.selection.curve for row in rows])
+            self.validation_std_ = _table([row.selection.std for row in rows])
+
+    def _keep(self, result: SolverResult, training: Training) -> None:
+        super()._keep(result, training)
+        space = _space(training)
+        self.feature_map_ = space.feature_map
+        self.gamma_ = self.feature_map_.gamma_
+        self.column_scale_ = space.column_scale
+
+    def _scoring_design(self, matrix: Any) -> Design:
+        mapping = scaled_map(self.feature_map_, self.column_scale_)
+        threads = resolve_threads(self.n_jobs)
+        # Each row is scored once, so its features need not be kept.
+        return mapped_design(mapping, matrix, n_threads=threads, store="recompute")
+
+    def _model_parts(self) -> dict[str, Any]:
+        scaling = None if self.column_scale_ is None else (1.0 / self.column_scale_, None)
+        return {"feature_map": self.feature_map_, "input_scaling": scaling}
+
+
+def _space(training: Training) -> MappedColumns:
+    assert isinstance(training.space, MappedColumns)
+    return training.space
+
+
+def _check_gammas(gammas: Any) -> Vector | None:
+    """Return a grid of gammas, ascending; None stays None."""
+    if gammas is None:
+        return None
+    try:
+        grid = np.unique(np.asarray(gammas, dtype=np.float64))
+    except (TypeError, ValueError):
+        grid = np.empty(0)
+    if np.ndim(gammas) != 1 or len(grid) == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
+        raise MarginRankError(f"gammas must be a list of positive, finite numbers; got {gammas!r}.")
+    return grid
+
+
+def _table(rows: Sequence[Vector]) -> NDArray[np.float64]:
+    """Return rows as a table; one that an interrupt cut short ends in NaN."""
+    table = np.full((len(rows), max(map(len, rows))), np.nan)
+    for k, row in enumerate(rows):
+        table[k, : len(row)] = row
+    return table
