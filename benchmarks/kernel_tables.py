@@ -2,8 +2,8 @@
 
 Five folds and the LETOR evaluation. Of the paper's table, "Ranking support vector machine with kernel
 approximation", the rows are trained at the authors' parameters, next to their figures. Their program has the
-objective ``1/2 |w|^2 + (C/2) sum loss``, so ``alpha = 2 / (C N)`` for N pairs. Apart from these, "selected" is
-what the library chooses by itself: alpha="auto" and gamma="auto" by MAP on the validation fold alone.
+objective ``1/2 |w|^2 + (C/2) sum loss``, so ``alpha = 2 / (C N)`` for N pairs. Apart from these, "selected"
+is what the library chooses by itself: alpha="auto" and gamma="auto" by MAP on the validation fold alone.
 
     MARGINRANK_DATA=... python benchmarks/kernel_tables.py
     MARGINRANK_DATA=... python benchmarks/kernel_tables.py --seeds 3 --rows nystroem fourier

@@ -56,7 +56,7 @@ DRAWN = ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_e
 _CHECK = """
 import sys
 from sklearn.utils.estimator_checks import check_estimator
-from marginrank import KernelRankSVM, RankingModel, RankRLS, RankSVM, StructuredRankSVM, regularization
+from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
 
 drawn = sys.argv[1].split()
 for text in sys.argv[2:]:
