@@ -97,6 +97,10 @@ class Point:
             self._risk_gradient = self.objective.adjoint(self.score_point.gradient)
         return self._risk_gradient
 
+    def seen_from(self, objective: Objective) -> Point:
+        """Return this point for another objective of the same design and loss, with all that is known."""
+        return Point(objective, self.w, self.scores, self.score_point, self._risk_gradient)
+
     def hvp(self, v: Vector) -> Vector:
         """Product of the Hessian of the objective with ``v``."""
         objective = self.objective

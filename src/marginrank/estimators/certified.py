@@ -17,9 +17,10 @@ from marginrank.estimators.linear import LinearRanker
 from marginrank.estimators.problems import Held, Part, Problem
 from marginrank.estimators.progress import ProgressLine
 from marginrank.estimators.spaces import RawColumns, Space
-from marginrank.estimators.training import Training, check_callbacks
+from marginrank.estimators.training import Training
 from marginrank.model_selection import Search, Selection, default_alphas
 from marginrank.solvers import Callback, Progress, Solver, SolverResult
+from marginrank.solvers.callbacks import check_callbacks
 from marginrank.threads import one_blas_thread, resolve_threads
 from marginrank.validation import Matrix, Vector
 

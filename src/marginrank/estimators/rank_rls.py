@@ -22,13 +22,13 @@ from marginrank.estimators.linear import LinearRanker
 from marginrank.estimators.problems import PairProblem, Part, Problem, QueryProblem
 from marginrank.estimators.progress import ProgressLine
 from marginrank.estimators.targets import check_target_counts, split_targets
-from marginrank.estimators.training import check_callbacks
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.metrics import Metric
 from marginrank.model_selection import Rule, Search
 from marginrank.scaling import Scale
 from marginrank.solvers import Callback
+from marginrank.solvers.callbacks import check_callbacks
 from marginrank.solvers.spectral import direct_pays
 from marginrank.threads import one_blas_thread, resolve_threads
 from marginrank.validation import Matrix, Vector

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from marginrank.designs import Design
 from marginrank.estimators.problems import Part
 from marginrank.estimators.spaces import Space
-from marginrank.exceptions import MarginRankError
 from marginrank.losses import Loss
 from marginrank.objective import Objective
 from marginrank.solvers import Callback, CuttingPlanes, Progress, Solver, SolverResult
@@ -61,7 +59,7 @@ class Training:
             self._planes = CuttingPlanes(alpha, objective.n_features)
         result = self.solver.minimize(objective, first, all_of(callbacks, self.raw), self._planes)
         self.passes += objective.passes
-        return result
+        return replace(result, point=None)
 
     def raw(self, w: Vector) -> Vector:
         """Return coefficients in raw units."""
@@ -75,14 +73,6 @@ class Training:
         gradient = self.design.adjoint(self.loss.at(np.zeros(self.loss.n_rows)).gradient)
         self.passes += 0.5
         return float(gradient @ gradient)
-
-
-def check_callbacks(callbacks: Any) -> list[Callback]:
-    """Return what a user passed as ``callbacks`` as a list."""
-    found = [] if callbacks is None else [callbacks] if callable(callbacks) else callbacks
-    if not isinstance(found, list | tuple) or not all(callable(callback) for callback in found):
-        raise MarginRankError(f"callbacks must be a callable or a list of them; got {callbacks!r}.")
-    return list(found)
 
 
 def all_of(callbacks: Sequence[Callback], raw: Callable[[Vector], Vector]) -> Callback | None:

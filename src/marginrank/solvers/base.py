@@ -92,7 +92,10 @@ Callback = Callable[[Progress], bool | None]
 
 @dataclass(frozen=True)
 class SolverResult:
-    """The best point found and how good it is known to be."""
+    """The best point found and how good it is known to be.
+
+    ``point`` is that point itself, with all that was computed there: those who keep many results let it go.
+    """
 
     w: Vector
     value: float
@@ -101,6 +104,7 @@ class SolverResult:
     n_iter: int
     status: str
     history: Sequence[Progress] = field(repr=False)
+    point: Any = field(default=None, repr=False, compare=False)
 
 
 class Solver(Protocol):

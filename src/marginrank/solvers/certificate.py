@@ -140,6 +140,7 @@ class Certificate:
             n_iter=max(self.iteration, 0),
             status=status,
             history=tuple(self.history),
+            point=best,
         )
 
 

@@ -37,6 +37,7 @@ class InverseHessian:
     """
 
     def __init__(self, curvature: Vector, alpha: float, memory: int) -> None:
+        self._curvature, self._alpha, self._memory = curvature, alpha, memory
         mean = float(np.mean(curvature))
         floors = [max(part * mean, alpha) for part in (1.0, 1e-1, 1e-2, 0.0)]
         self._diagonals = [curvature + floor for floor in dict.fromkeys(floors)]
@@ -50,6 +51,19 @@ class InverseHessian:
 
     def __len__(self) -> int:
         return len(self._pairs)
+
+    @property
+    def unevenness(self) -> float:
+        """The largest curvature of a feature against that of the median one."""
+        typical = float(np.median(self._curvature)) + self._alpha
+        return float(np.max(self._curvature)) / typical
+
+    def at(self, alpha: float) -> InverseHessian:
+        """Return what the same steps teach of the same risk at another alpha."""
+        moved = InverseHessian(self._curvature, alpha, self._memory)
+        for step, change, _ in self._pairs:
+            moved.update(step, change + (alpha - self._alpha) * step)
+        return moved
 
     def forget(self) -> None:
         """Drop all pairs; the chosen diagonal stays."""

@@ -37,6 +37,11 @@ class CuttingPlanes:
     capacity : int, default=200
         Above this many planes, those that have carried no weight for the longest time are dropped.
 
+    Attributes
+    ----------
+    level, length : float
+        The last bound in parts: the same planes prove ``level - length^2 / (2 alpha)`` at every other alpha.
+
     Notes
     -----
     The plane ``R(w) >= 0`` is always there, because losses are nonnegative. A new plane costs one product
@@ -56,6 +61,8 @@ class CuttingPlanes:
         self._mean_slope: Vector = np.zeros(n_features)
         self._clock = 0
         self._n = 1
+        self.level = 0.0
+        self.length = 0.0
 
     def __len__(self) -> int:
         return self._n
@@ -97,9 +104,9 @@ class CuttingPlanes:
         # What rounding may have taken from the mean slope and from the offsets is not claimed. It matters
         # for huge features, whose slopes cancel: 1e-16 of 1e15, squared, over alpha, is not small.
         lengths = np.sqrt(np.diagonal(gram))
-        length = float(np.linalg.norm(self._mean_slope)) + _ROUNDING * float(theta @ lengths)
-        level = float(offsets @ theta) - _ROUNDING * float(np.abs(offsets) @ theta)
-        return level - length * length / (2.0 * self.alpha)
+        self.length = float(np.linalg.norm(self._mean_slope)) + _ROUNDING * float(theta @ lengths)
+        self.level = float(offsets @ theta) - _ROUNDING * float(np.abs(offsets) @ theta)
+        return self.level - self.length * self.length / (2.0 * self.alpha)
 
     def minimizer(self) -> Vector:
         """Return the minimiser of the model ``max_k (a_k.w + b_k) + alpha/2 ||w||^2`` for the last bound."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from marginrank.solvers.base import Callback, Objective, Point, SolverResult, Vector
 from marginrank.solvers.bundle import cut_to_the_end
 from marginrank.solvers.certificate import Certificate, certify
@@ -55,6 +53,7 @@ class QuasiNewton:
         w0: Vector | None = None,
         callback: Callback | None = None,
         planes: CuttingPlanes | None = None,
+        memories: list[InverseHessian] | None = None,
     ) -> SolverResult:
         """Minimise ``objective`` from ``w0``, or from the origin.
 
@@ -68,6 +67,9 @@ class QuasiNewton:
             Called with a :class:`Progress` after each iteration; returning True stops.
         planes : CuttingPlanes, optional
             Planes of the same risk, from a run at another alpha; this run adds its own to them.
+        memories : list of InverseHessian, optional
+            Its last entry is the curvature that a run over the same risk has seen; this run goes on from it
+            and leaves its own in its place.
 
         Returns
         -------
@@ -76,19 +78,21 @@ class QuasiNewton:
         """
 
         def run(certificate: Certificate, start: Point) -> str:
-            status = self._descend(certificate, start)
+            status = self._descend(certificate, start, [] if memories is None else memories)
             return status or cut_to_the_end(certificate, self.max_iter)
 
         return certify(run, objective, w0, self.tol, callback, planes)
 
-    def _descend(self, certificate: Certificate, point: Point) -> str | None:
+    def _descend(self, certificate: Certificate, point: Point, memories: list[InverseHessian]) -> str | None:
         """Iterate until the run is over, or return None when a bundle would do better."""
         objective = certificate.objective
         gradient = point.risk_gradient + objective.alpha * point.w
-        curvature = objective.curvature()
-        inverse = InverseHessian(curvature, objective.alpha, self.memory)
-        uneven = float(np.max(curvature)) > _UNEVEN * (float(np.median(curvature)) + objective.alpha)
-        window = _PATIENT_WINDOW if uneven else _WINDOW
+        if memories:
+            inverse = memories[-1].at(objective.alpha)
+        else:
+            inverse = InverseHessian(objective.curvature(), objective.alpha, self.memory)
+        memories[:] = [inverse]
+        window = _PATIENT_WINDOW if inverse.unevenness > _UNEVEN else _WINDOW
         while certificate.iteration < self.max_iter:
             trial = _step(certificate, point, gradient, inverse)
             if trial is None:

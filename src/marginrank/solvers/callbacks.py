@@ -1,0 +1,15 @@
+"""The callbacks that users pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marginrank.exceptions import MarginRankError
+
+
+def check_callbacks(callbacks: Any) -> list[Any]:
+    """Return what a user passed as ``callbacks`` as a list."""
+    found = [] if callbacks is None else [callbacks] if callable(callbacks) else callbacks
+    if not isinstance(found, list | tuple) or not all(callable(callback) for callback in found):
+        raise MarginRankError(f"callbacks must be a callable or a list of them; got {callbacks!r}.")
+    return list(found)
