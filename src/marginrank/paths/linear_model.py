@@ -1,0 +1,373 @@
+"""Computed paths of linear machines: the model of every alpha, measured, chosen from and drawn."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank import validation as gate
+from marginrank.data import RankingData
+from marginrank.designs import MatrixDesign
+from marginrank.exceptions import MarginRankError
+from marginrank.metrics import Metric
+from marginrank.model_selection import Rule
+from marginrank.paths.lower_lines import LowerLines, Node
+from marginrank.paths.selection import PathSelection, select_on_rows
+from marginrank.solvers.spectral import SpectralPath
+from marginrank.threads import one_blas_thread, resolve_threads
+from marginrank.validation import Matrix, Vector
+
+Array = NDArray[np.float64]
+_ROUNDING = 1e-12
+
+
+class LinearPath(ABC):
+    """What the paths of linear machines share.
+
+    Attributes
+    ----------
+    alphas : ndarray, descending
+        Where models are stored.
+    alpha_max_, alpha_min_ : float
+        The interval that the path serves.
+    status_ : str
+        What ended the path.
+    n_passes_ : float
+        Passes over the training data.
+    selection_ : PathSelection or None
+        What the last ``select`` found.
+    """
+
+    alphas: Vector
+    status_: str
+    n_passes_: float
+
+    def __init__(self, X: Matrix, n_jobs: int | None) -> None:
+        self._X = X
+        self._n_jobs = n_jobs
+        self.selection_: PathSelection | None = None
+
+    @property
+    def alpha_max_(self) -> float:
+        """The largest alpha that the path serves."""
+        return float(self.alphas[0])
+
+    @property
+    def alpha_min_(self) -> float:
+        """The smallest alpha that the path serves."""
+        return float(self.alphas[-1])
+
+    @abstractmethod
+    def coefs_at(self, alphas: Any) -> Array:
+        """Return the models at several alphas, one per row."""
+
+    @abstractmethod
+    def objective_at(self, alpha: float) -> tuple[float, float]:
+        """Return an upper bound of the objective of the model and a lower bound of the optimum."""
+
+    @abstractmethod
+    def _scores(self, X: Matrix, alphas: Vector) -> Array:
+        """Return scores of further rows at several alphas, of shape (n_alphas, n_rows)."""
+
+    def coef_at(self, alpha: float) -> Vector:
+        """Return the coefficients of the model.
+
+        Parameters
+        ----------
+        alpha : float
+            From ``alpha_min_`` to ``alpha_max_``.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
+        return np.asarray(self.coefs_at([alpha])[0])
+
+    def gap_at(self, alpha: float) -> float:
+        """Return how far the objective of the model is from the optimum at most, relative to it.
+
+        Parameters
+        ----------
+        alpha : float
+            From ``alpha_min_`` to ``alpha_max_``.
+        """
+        value, bound = self.objective_at(alpha)
+        return max(value - bound, 0.0) / value if value > 0.0 else 0.0
+
+    def scores_at(self, alpha: float) -> Vector:
+        """Return the scores of the training rows.
+
+        Parameters
+        ----------
+        alpha : float
+            From ``alpha_min_`` to ``alpha_max_``.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self._design(self._X).scores(self.coef_at(alpha))
+
+    def predict(self, X: Any, *, alpha: float) -> Vector:
+        """Return a score for each row; within a query, higher is better.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
+            The features.
+        alpha : float
+            From ``alpha_min_`` to ``alpha_max_``.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        if isinstance(X, RankingData):
+            rows = X.X
+        else:
+            X, _ = gate.split_frame(X)
+            rows, names = gate.check_matrix(X)
+            gate.check_finite(rows, names)
+        self._check_width(rows)
+        return self._design(rows).scores(self.coef_at(alpha))
+
+    def select(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        metric: str | Metric = "pairwise_error",
+        rule: Rule = "best",
+        n_alphas: int = 200,
+    ) -> PathSelection:
+        """Choose alpha by a metric on validation rows.
+
+        Parameters
+        ----------
+        X, y, qid
+            Validation rows, or a ``RankingData``.
+        metric : str or Metric, default="pairwise_error"
+            What to select by.
+        rule : {"best", "one_se"}, default="best"
+            Take the best alpha, or the largest within one standard error of the best.
+        n_alphas : int, default=200
+            Points of the validation curve, evenly spaced in the logarithm of alpha.
+
+        Returns
+        -------
+        PathSelection
+            The chosen alpha, its model, and the curve. The path remembers it for ``plot``.
+        """
+        data = X if isinstance(X, RankingData) and y is None and qid is None else RankingData(X, y, qid=qid)
+        self._check_width(data.X)
+        count = gate.check_count(n_alphas, "n_alphas")
+        grid = np.geomspace(self.alpha_max_, self.alpha_min_, count)
+        grid[0], grid[-1] = self.alpha_max_, self.alpha_min_
+        with one_blas_thread():
+            chosen = select_on_rows(data, grid, self._scores, metric, rule, self._n_jobs)
+            self.selection_ = PathSelection(chosen, str(metric), self.coef_at(chosen.alpha))
+        return self.selection_
+
+    def plot(self, *, n_features: int = 10) -> Any:
+        """Draw coefficients, the validation curve of the last ``select``, and the size of the certificate.
+
+        Parameters
+        ----------
+        n_features : int, default=10
+            How many coefficients to name: those that are largest at any stored model.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Save it with ``savefig``. Needs matplotlib (``pip install marginrank[plot]``).
+        """
+        from marginrank.paths.drawing import draw_path
+
+        return draw_path(self, n_features)
+
+    def certificate_sizes(self) -> tuple[Vector, NDArray[np.int64]] | None:
+        """Return alphas and numbers of active planes there, where the path has planes."""
+        return None
+
+    def _check(self, alphas: Any) -> Vector:
+        found = np.array([gate.check_positive(alpha, "alpha") for alpha in alphas])
+        low, high = self.alpha_min_ * (1.0 - _ROUNDING), self.alpha_max_ * (1.0 + _ROUNDING)
+        outside = (found < low) | (found > high)
+        if outside.any():
+            raise MarginRankError(
+                f"The path goes from alpha={self.alpha_max_:.6g} to {self.alpha_min_:.6g} "
+                f"(status '{self.status_}'); got {found[outside][0]:g}. "
+                "Compute it with another alpha_max or alpha_min."
+            )
+        return np.asarray(np.clip(found, self.alpha_min_, self.alpha_max_))
+
+    def _check_width(self, X: Matrix) -> None:
+        if X.shape[1] != self._X.shape[1]:
+            raise MarginRankError(
+                f"X has {X.shape[1]} columns, but the path was computed with {self._X.shape[1]}."
+            )
+
+    def _design(self, X: Matrix) -> MatrixDesign:
+        return MatrixDesign(X, n_threads=resolve_threads(self._n_jobs))
+
+
+class LinearRankPath(LinearPath):
+    """A model for every alpha of an interval, each within eps of its optimum: see :func:`rank_path`.
+
+    Between the stored models ``alpha * w`` is linear in alpha.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_models,)
+        Where models are stored, descending.
+    coefs : ndarray of shape (n_models, n_features)
+        The stored models.
+    eps : float
+        What ``gap_at`` is at most, at every alpha of the path.
+    alpha_max_, alpha_min_ : float
+        The interval that the path serves.
+    status_ : {"finished", "stopped", "interrupted", "stalled"}
+        What ended the path.
+    n_passes_ : float
+        Passes over the training data.
+    n_solutions_, n_cuts_ : int
+        Problems that were solved, and planes that were added between them for half a pass each.
+    selection_ : PathSelection or None
+        What the last ``select`` found.
+    """
+
+    def __init__(
+        self,
+        X: Matrix,
+        n_jobs: int | None,
+        *,
+        alphas: Vector,
+        coefs: Array,
+        nodes: list[Node],
+        lines: LowerLines,
+        eps: float,
+        status: str,
+    ) -> None:
+        super().__init__(X, n_jobs)
+        self.alphas = alphas
+        self.coefs = coefs
+        self.eps = eps
+        self.status_ = status
+        self.n_passes_ = 0.0
+        self.n_solutions_ = self.n_cuts_ = 0
+        self._nodes = np.array(nodes)[::-1]
+        self._lines = lines
+
+    def __repr__(self) -> str:
+        return (
+            f"LinearRankPath(n_models={len(self.alphas)}, alpha_max={self.alpha_max_:.3g}, "
+            f"alpha_min={self.alpha_min_:.3g}, eps={self.eps:g}, {self.status_})"
+        )
+
+    def coefs_at(self, alphas: Any) -> Array:
+        """Return the models at several alphas, one per row.
+
+        Parameters
+        ----------
+        alphas : sequence of float
+            From ``alpha_min_`` to ``alpha_max_``.
+        """
+        return self._mixed(self._check(alphas), self.coefs)
+
+    def objective_at(self, alpha: float) -> tuple[float, float]:
+        """Return an upper bound of the objective of the model, and a lower bound of the optimum.
+
+        Parameters
+        ----------
+        alpha : float
+            From ``alpha_min_`` to ``alpha_max_``.
+        """
+        wanted = self._check([alpha])
+        product = np.interp(wanted, self._nodes[:, 0], self._nodes[:, 1])
+        return float(product[0] / wanted[0]), float(self._lines.at(wanted)[0] / wanted[0])
+
+    def _scores(self, X: Matrix, alphas: Vector) -> Array:
+        # One product for each stored model; those between them are the same mixtures of scores.
+        return self._mixed(alphas, self._design(X).scores_block(self.coefs))
+
+    def _mixed(self, alphas: Vector, stored: Array) -> Array:
+        above = np.clip(np.searchsorted(-self.alphas, -alphas, side="right") - 1, 0, max(len(stored) - 2, 0))
+        below = np.minimum(above + 1, len(stored) - 1)
+        high, low = self.alphas[above], self.alphas[below]
+        width = np.where(high > low, high - low, 1.0)
+        share = np.where(high > low, (alphas - low) / width, 1.0)
+        a, b = share * high / alphas, (1.0 - share) * low / alphas
+        return np.asarray(a[:, None] * stored[above] + b[:, None] * stored[below])
+
+    def certificate_sizes(self) -> tuple[Vector, NDArray[np.int64]]:
+        """Return alphas and numbers of active planes there."""
+        order = 1 + np.argsort(self._lines.alphas[1:], kind="stable")
+        return self._lines.alphas[order], self._lines.n_active[order]
+
+
+class LeastSquaresPath(LinearPath):
+    """The RankRLS model of every alpha, exactly, from one eigendecomposition: see :func:`rank_rls_path`.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (2,)
+        The ends of the interval; every model between them is exact.
+    alpha_max_, alpha_min_ : float
+        The same.
+    status_ : str
+        "finished".
+    n_passes_ : float
+        Passes over the training data.
+    selection_ : PathSelection or None
+        What the last ``select`` found.
+    """
+
+    def __init__(
+        self,
+        X: Matrix,
+        n_jobs: int | None,
+        *,
+        spectral: SpectralPath,
+        scale: Vector | None,
+        alpha_max: float,
+        alpha_min: float,
+    ) -> None:
+        super().__init__(X, n_jobs)
+        self.alphas = np.array([alpha_max, alpha_min])
+        self.status_ = "finished"
+        self.n_passes_ = 1.0
+        self._spectral = spectral
+        self._scale = scale
+
+    def __repr__(self) -> str:
+        return f"LeastSquaresPath(alpha_max={self.alpha_max_:.3g}, alpha_min={self.alpha_min_:.3g}, exact)"
+
+    def coefs_at(self, alphas: Any) -> Array:
+        """Return the models at several alphas, one per row.
+
+        Parameters
+        ----------
+        alphas : sequence of float
+            From ``alpha_min_`` to ``alpha_max_``.
+        """
+        w = self._spectral.coefficients(self._check(alphas))[:, 0]
+        return w if self._scale is None else w / self._scale
+
+    def objective_at(self, alpha: float) -> tuple[float, float]:
+        """Return the objective of the model, and a lower bound of the optimum.
+
+        Parameters
+        ----------
+        alpha : float
+            From ``alpha_min_`` to ``alpha_max_``.
+        """
+        wanted = self._check([alpha])
+        value, gap = float(self._spectral.values(wanted)[0, 0]), float(self._spectral.gaps(wanted)[0, 0])
+        return value, max(value * (1.0 - gap), 0.0)
+
+    def _scores(self, X: Matrix, alphas: Vector) -> Array:
+        return self._design(X).scores_block(np.ascontiguousarray(self.coefs_at(alphas)))

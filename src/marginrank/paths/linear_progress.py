@@ -1,0 +1,74 @@
+"""What a certified path reports while it is computed, and what ``verbose`` shows of it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TextIO
+
+_HEADER = "      alpha   done   models   passes   seconds"
+
+
+@dataclass(frozen=True)
+class LinearPathProgress:
+    """How far a path has come.
+
+    Attributes
+    ----------
+    alpha : float
+        Where the path is.
+    done : float
+        Share of the way in the logarithm of alpha; 1 at the end.
+    n_models : int
+        Models stored.
+    passes : float
+        Passes over X.
+    seconds : float
+        Since the start.
+    """
+
+    alpha: float
+    done: float
+    n_models: int
+    passes: float
+    seconds: float
+
+
+class LinearPathLine:
+    """A callback that shows the progress: one line kept up to date on a terminal, else a line each.
+
+    Examples
+    --------
+    >>> import sys
+    >>> with LinearPathLine(sys.stdout) as show:
+    ...     show(LinearPathProgress(alpha=0.01, done=0.25, n_models=7, passes=12.5, seconds=0.5))
+          alpha   done   models   passes   seconds
+      1.000e-02    25%        7     12.5      0.50
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._in_place = self._stream.isatty()
+        self._shown = False
+
+    def __call__(self, progress: LinearPathProgress) -> None:
+        """Show one state."""
+        if not self._shown:
+            self._stream.write(_HEADER + "\n")
+            self._shown = True
+        line = (
+            f"{progress.alpha:11.3e}  {progress.done:5.0%}  {progress.n_models:7d}  {progress.passes:7.1f}  "
+            f"{progress.seconds:8.2f}"
+        )
+        self._stream.write("\r" + line if self._in_place else line + "\n")
+        self._stream.flush()
+
+    def __enter__(self) -> LinearPathLine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._shown and self._in_place:
+            self._stream.write("\n")

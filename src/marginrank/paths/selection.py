@@ -1,0 +1,99 @@
+"""The validation curve along a path, and the model that it picks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank.data import RankingData
+from marginrank.metrics import Metric
+from marginrank.model import RankingModel
+from marginrank.model_selection import Rule, Search, Selection
+from marginrank.validation import Matrix, Vector
+
+Array = NDArray[np.float64]
+# Metrics of this many scores at a time: labels are repeated for each vector.
+_SCORES_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class PathSelection:
+    """A model chosen from a path.
+
+    Parameters
+    ----------
+    selection : Selection
+        The curve and the choice.
+    metric : str
+        What was measured.
+    coef : ndarray of shape (n_features,)
+        The chosen model.
+    """
+
+    selection: Selection
+    metric: str
+    coef: Vector
+
+    @property
+    def alpha(self) -> float:
+        """The chosen alpha."""
+        return self.selection.alpha
+
+    @property
+    def score(self) -> float:
+        """The metric at the chosen alpha."""
+        return float(self.curve[self.selection.index])
+
+    @property
+    def alphas(self) -> Vector:
+        """The alphas of the curve, descending."""
+        return self.selection.alphas
+
+    @property
+    def curve(self) -> Vector:
+        """The mean of the metric at each of them."""
+        return self.selection.curve
+
+    @property
+    def std(self) -> Vector:
+        """Its standard error over the queries; NaN where there is one query only."""
+        return self.selection.std
+
+    def to_model(self) -> RankingModel:
+        """Return the chosen model, to score, save and export."""
+        figures = {"alpha": self.alpha, "metric": self.metric, "validation": self.score}
+        return RankingModel(self.coef, metadata={"estimator": "rank_path", **figures})
+
+
+def select_on_rows(
+    data: RankingData,
+    alphas: Vector,
+    scores: Callable[[Matrix, Vector], Array],
+    metric: str | Metric,
+    rule: Rule,
+    n_jobs: int | None,
+) -> Selection:
+    """Measure models along a path on validation rows and choose one.
+
+    Parameters
+    ----------
+    data : RankingData
+        Validation rows with labels.
+    alphas : ndarray of shape (n_alphas,)
+        Where to measure.
+    scores : callable
+        From features and alphas to scores of shape (n_alphas, n_rows).
+    metric, rule
+        As in :class:`marginrank.model_selection.Search`.
+    n_jobs : int or None
+        Threads of the metrics.
+    """
+    search = Search(metric=metric, rule=rule)
+    evaluator = search.evaluator(data, n_jobs=n_jobs)
+    table = scores(data.X, alphas)
+    step = max(1, _SCORES_AT_ONCE // data.n_rows)
+    values = [evaluator.measure(table[k : k + step]).values[:, 0] for k in range(0, len(table), step)]
+    return search.select(alphas, np.concatenate(values).T, data.query_weight)

@@ -1,0 +1,229 @@
+"""The certified path of a linear machine: a model for every alpha, within eps of its optimum.
+
+Between *knots*, at which the problem was solved, ``alpha * w`` is linear in alpha, as on the exact path of a
+kernel machine between its breakpoints. Cutting planes do not depend on alpha, so those of all solutions
+together bound every alpha from below; ``lower_lines`` says what is proved between two alphas. Where that is
+not enough, in this order: a new mixture of the planes (no look at the data), the value of the path there
+(the scores are a combination of those of the knots: no look at X), a plane there (half a pass), a solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from marginrank.designs import Design
+from marginrank.losses import Loss
+from marginrank.objective import Objective, Point
+from marginrank.paths.lower_lines import LowerLines, Node
+from marginrank.paths.starting_points import Knot, between, combined_start
+from marginrank.solvers import CuttingPlanes, QuasiNewton
+from marginrank.solvers.inverse_hessian import InverseHessian
+from marginrank.validation import Vector
+
+# Farther apart, interpolated models need as many solutions between them; closer, each costs its start.
+_FACTOR = 1.6
+# Parts of eps: what a solution goes down to, and what every node must reach, so that lines from there go
+# somewhere: a node that only just reaches eps proves nothing beside it.
+_SOLVED, _PROVED = 0.8, 0.9
+_QP_PRECISION = 0.02
+_SPAN = 5
+
+
+class PathTracer:
+    """Goes down from the largest alpha; what it has is a certified path at any time.
+
+    Parameters
+    ----------
+    design, loss
+        The two sides of the objective; any convex loss that is never negative.
+    eps : float
+        Relative gap that every model shall have at most.
+    max_iter : int
+        Iterations for one solution.
+
+    Attributes
+    ----------
+    alphas : list of float
+        The knots, descending.
+    models : list of ndarray
+        The model at each.
+    nodes : list of Node
+        Values of the path, descending in alpha: between two of them it is at most their chord.
+    lines : LowerLines
+        What the optimum is at least.
+    passes : float
+        Passes over X.
+    n_solutions, n_cuts : int
+        Problems solved, and planes taken beside them.
+    """
+
+    def __init__(self, design: Design, loss: Loss, eps: float, *, max_iter: int = 1000) -> None:
+        self._design = design
+        self._loss = loss
+        self._eps = eps
+        self._solver = QuasiNewton(tol=_SOLVED * eps, max_iter=max_iter)
+        self._planes = CuttingPlanes(1.0, design.shape[1])
+        self._memories: list[InverseHessian] = []
+        self._recent: list[Knot] = []
+        self._segment: tuple[Knot, Knot] | None = None
+        self.alphas: list[float] = []
+        self.models: list[Vector] = []
+        self.nodes: list[Node] = []
+        self.lines = LowerLines()
+        self.passes = 0.0
+        self.n_solutions = 0
+        self.n_cuts = 0
+
+    def run(self, alpha_max: float, alpha_min: float, report: Callable[[], bool]) -> str:
+        """Trace the path from ``alpha_max`` down to ``alpha_min``.
+
+        Parameters
+        ----------
+        alpha_max, alpha_min : float
+            The interval.
+        report : callable
+            Called after each step; returning True ends the path there.
+
+        Returns
+        -------
+        str
+            "finished", "stopped", "interrupted" (Ctrl-C) or "stalled" (eps is out of reach).
+        """
+        try:
+            status = self._descend(alpha_max, alpha_min, report)
+        except KeyboardInterrupt:
+            status = "interrupted"
+        self._end_at_last_node()
+        return status
+
+    def _descend(self, alpha_max: float, alpha_min: float, report: Callable[[], bool]) -> str:
+        steps = int(np.ceil(np.log(alpha_max / alpha_min) / np.log(_FACTOR) - 1e-9))
+        upper = self._solve(alpha_max, None)
+        if upper is None:
+            return "stalled"
+        self._keep(upper)
+        self.nodes.append(_node(upper))
+        for alpha in np.geomspace(alpha_max, alpha_min, steps + 1)[1:]:
+            if report():
+                return "stopped"
+            start = combined_start(Objective(self._design, self._loss, float(alpha)), self._recent)
+            lower = self._solve(float(alpha), start)
+            if lower is None or not self._join(lower, upper):
+                return "stalled"
+            upper = lower
+        report()
+        return "finished"
+
+    def _solve(self, alpha: float, start: Point | None) -> Knot | None:
+        """Solve at one alpha; None if the gap stayed above eps."""
+        objective = _FromKnownPoint(self._design, self._loss, alpha, start)
+        w0 = None if start is None else start.w
+        try:
+            result = self._solver.minimize(objective, w0, None, self._planes, self._memories)
+        finally:
+            self.passes += objective.passes
+        if result.status == "interrupted":
+            raise KeyboardInterrupt
+        self.n_solutions += 1
+        point = result.point
+        knot = Knot(alpha, point.w, point.scores, point.value)
+        self._bound(knot.alpha, knot.value)
+        if not self.lines.prove(_node(knot), _PROVED * self._eps):
+            return None
+        self._recent = [*self._recent, knot][-_SPAN:]
+        return knot
+
+    def _bound(self, alpha: float, value: float) -> None:
+        """Add the line of the best mixture of the planes at one alpha."""
+        planes = self._planes
+        planes.alpha = alpha
+        planes.bound(_QP_PRECISION * self._eps * value)
+        self.lines.add(alpha, planes.level, planes.length, int(np.count_nonzero(planes.theta)))
+
+    def _join(self, lower: Knot, upper: Knot) -> bool:
+        """Prove the models between two knots, from the upper one down, with further knots where needed."""
+        todo = [(lower, upper, _node(lower), _node(upper))]
+        while todo:
+            lower, upper, below, above = todo.pop()
+            hole = self.lines.hole(below, above, self._eps)
+            if hole is None:
+                self._prolong(lower, upper, below)
+                continue
+            alpha = float(np.sqrt(hole[0] * hole[1]))
+            self._bound(alpha, above.product / above.alpha)
+            if self.lines.prove(_on_chord(alpha, below, above), self._eps):
+                todo.append((lower, upper, below, above))
+                continue
+            point = between(Objective(self._design, self._loss, alpha), lower, upper)
+            node = Node(alpha, alpha * point.value)
+            if self._prove_by_plane(point, node):
+                todo += [(lower, upper, below, node), (lower, upper, node, above)]
+                continue
+            knot = self._solve(alpha, point)
+            if knot is None:
+                return False
+            todo = [part for part in todo if part[1] is not upper]
+            upper = self._knot_at(above, lower, upper)
+            todo += [(lower, knot, _node(lower), _node(knot)), (knot, upper, _node(knot), above)]
+        return True
+
+    def _prove_by_plane(self, point: Point, node: Node) -> bool:
+        """Whether the value at a node is within eps, if need be with a plane from there."""
+        if self.lines.prove(node, _SOLVED * self._eps):
+            return True
+        slope = point.risk_gradient
+        self.passes += point.objective.passes
+        self.n_cuts += 1
+        self._planes.add(slope, point.risk - float(slope @ point.w))
+        self._bound(node.alpha, point.value)
+        return self.lines.prove(node, _PROVED * self._eps)
+
+    def _prolong(self, lower: Knot, upper: Knot, node: Node) -> None:
+        """Add what was proved between two knots, down to a node."""
+        self.nodes.append(node)
+        self._segment = (lower, upper)
+        if node.alpha == lower.alpha:
+            self._keep(lower)
+
+    def _knot_at(self, node: Node, lower: Knot, upper: Knot) -> Knot:
+        """Return the model of the path at a node as a knot; the path does not change by it."""
+        if node.alpha == upper.alpha:
+            return upper
+        point = between(Objective(self._design, self._loss, node.alpha), lower, upper)
+        knot = Knot(node.alpha, point.w, point.scores, point.value)
+        self._keep(knot)
+        return knot
+
+    def _keep(self, knot: Knot) -> None:
+        self.alphas.append(knot.alpha)
+        self.models.append(knot.w)
+
+    def _end_at_last_node(self) -> None:
+        """Make the end of the proved part a knot, where it lies between two."""
+        if self._segment is not None and self.nodes[-1].alpha < self.alphas[-1]:
+            self._knot_at(self.nodes[-1], *self._segment)
+
+
+class _FromKnownPoint(Objective):
+    """An objective that knows one of its points, so that a run from there starts without a pass."""
+
+    def __init__(self, design: Design, loss: Loss, alpha: float, known: Point | None) -> None:
+        super().__init__(design, loss, alpha)
+        self._known = known
+
+    def at(self, w: Vector) -> Point:
+        known = self._known
+        if known is None or not np.array_equal(w, known.w):
+            return super().at(w)
+        return known.seen_from(self)
+
+
+def _node(knot: Knot) -> Node:
+    return Node(knot.alpha, knot.alpha * knot.value)
+
+
+def _on_chord(alpha: float, below: Node, above: Node) -> Node:
+    share = (alpha - below.alpha) / (above.alpha - below.alpha)
+    return Node(alpha, below.product + share * (above.product - below.product))
