@@ -56,3 +56,16 @@ def test_forgetting_keeps_only_the_diagonal():
     inverse.forget()
     assert len(inverse) == 0
     assert np.all(inverse.apply(np.ones(3)) > 0.0)
+
+
+def test_what_was_learnt_at_one_alpha_holds_at_another():
+    rng = np.random.default_rng(3)
+    root = rng.standard_normal((6, 6))
+    risk = root @ root.T
+    before, after = InverseHessian(np.ones(6), 0.1, memory=4), InverseHessian(np.ones(6), 0.03, memory=4)
+    for _ in range(6):
+        step = rng.standard_normal(6)
+        before.update(step, risk @ step + 0.1 * step)
+        after.update(step, risk @ step + 0.03 * step)
+    gradient = rng.standard_normal(6)
+    np.testing.assert_allclose(before.at(0.03).apply(gradient), after.apply(gradient), rtol=1e-9)

@@ -103,3 +103,14 @@ def test_equal_planes_are_harmless():
         planes.add(np.array([-1.0, 0.0]), 0.5)
     assert planes.bound(1e-12) == pytest.approx(0.5)
     assert planes.theta.sum() == pytest.approx(1.0)
+
+
+def test_the_parts_of_a_bound_prove_it_at_every_other_alpha():
+    problem = random_problem(alpha=1e-2)
+    planes = CuttingPlanes(problem.alpha, problem.n_features)
+    add_planes(planes, problem, random_points(20, 8))
+    assert planes.bound(1e-9) == planes.level - planes.length**2 / (2 * problem.alpha)
+    level, length = planes.level, planes.length
+    for alpha in (1e-3, 1e-1):
+        planes.alpha = alpha
+        assert level - length**2 / (2 * alpha) <= planes.bound(1e-9) + 1e-9
