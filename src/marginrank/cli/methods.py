@@ -31,15 +31,37 @@ METHODS: dict[str, Method] = {
         ("auto", "bundle", "lbfgs"),
         takes_pairs=False,
     ),
+    "kernel": Method(
+        "KernelRankSVM",
+        _SHARED
+        | {
+            "loss",
+            "weighting",
+            "kernel",
+            "gamma",
+            "gammas",
+            "approximation",
+            "n_components",
+            "degree",
+            "coef0",
+        }
+        | {"store", "random_state"},
+        ("auto", "lbfgs", "bundle", "newton"),
+    ),
 }
 # An option that only one method has chooses it.
-_CHOOSERS = {"target": "structured"}
+_CHOOSERS = {"target": "structured", "kernel": "kernel"}
 _TARGETS = ("auc", "map", "mrr", "ndcg")
 
 
 def _alpha(context: click.Context, parameter: click.Parameter, value: str | None) -> float | str | None:
     """Return a positive number, or "auto"."""
     return value if value in (None, "auto") else _positive(str(value))
+
+
+def _gamma(context: click.Context, parameter: click.Parameter, value: str | None) -> float | str | None:
+    """Return a positive number, or one of the words for it."""
+    return value if value in (None, "scale", "median", "auto") else _positive(str(value))
 
 
 def _alphas(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
@@ -91,7 +113,7 @@ _OPTIONS: tuple[Decorator, ...] = (
         "--method",
         type=click.Choice(list(METHODS)),
         help="ranksvm: hinge losses over pairs. rankrls: least squares. structured: a metric of whole "
-        "rankings, named by --target.  [default: ranksvm]",
+        "rankings, named by --target. kernel: named by --kernel.  [default: ranksvm]",
     ),
     click.option(
         "--target",
@@ -120,8 +142,38 @@ _OPTIONS: tuple[Decorator, ...] = (
     ),
     click.option(
         "--loss",
-        type=click.Choice(["hinge", "squared_hinge"]),
-        help="The loss of a pair (ranksvm).  [default: hinge]",
+        type=click.Choice(["hinge", "squared_hinge", "least_squares"]),
+        help="The loss of a pair (ranksvm, kernel).  [default: hinge; kernel: squared_hinge]",
+    ),
+    click.option(
+        "--kernel",
+        type=click.Choice(["rbf", "laplacian", "polynomial", "cosine", "chi2"]),
+        help="Rank by a kernel machine with this kernel (kernel).",
+    ),
+    click.option(
+        "--approximation",
+        type=click.Choice(["nystroem", "fourier", "exact"]),
+        help="Landmarks, random cosines, or the kernel itself (kernel).  [default: nystroem]",
+    ),
+    click.option(
+        "--components",
+        "n_components",
+        type=click.IntRange(min=1),
+        help="How many landmarks or cosines (kernel).  [default: 500]",
+    ),
+    click.option(
+        "--gamma",
+        metavar="NUMBER|scale|median|auto",
+        callback=_gamma,
+        help="Width of the kernel; auto chooses it with alpha (kernel).  [default: scale]",
+    ),
+    click.option("--gammas", metavar="GRID", callback=_alphas, help="The grid for --gamma auto (kernel)."),
+    click.option("--degree", type=float, help="Of the polynomial kernel (kernel).  [default: 3]"),
+    click.option("--coef0", type=float, help="Of the polynomial kernel (kernel).  [default: 1]"),
+    click.option(
+        "--store",
+        type=click.Choice(["auto", "memory", "recompute"]),
+        help="Keep the features, or make them again in every pass (kernel).  [default: auto]",
     ),
     click.option(
         "--alpha",
@@ -158,12 +210,12 @@ _OPTIONS: tuple[Decorator, ...] = (
     click.option(
         "--weighting",
         type=click.Choice(["pairs", "queries"]),
-        help="Mean over all pairs, or over queries (ranksvm).  [default: pairs]",
+        help="Mean over all pairs, or over queries (ranksvm, kernel).  [default: pairs]",
     ),
     click.option(
         "--solver",
         type=click.Choice(sorted({name for method in METHODS.values() for name in method.solvers})),
-        help="ranksvm: lbfgs, bundle, newton (for the squared hinge). rankrls: cg, direct. structured: "
+        help="ranksvm, kernel: lbfgs, bundle, newton (not for the hinge). rankrls: cg, direct. structured: "
         "lbfgs, bundle.  [default: auto]",
     ),
 )
@@ -198,17 +250,26 @@ def check_parameters(name: str, given: dict[str, Any], *, pairs: bool) -> dict[s
         raise click.UsageError(
             f"--solver {solver} is not one of --method {name}; that has {', '.join(method.solvers)}."
         )
-    if solver == "newton" and parameters.get("loss") != "squared_hinge":
+    loss = parameters.get("loss", "squared_hinge" if name == "kernel" else "hinge")
+    if solver == "newton" and loss == "hinge":
         raise click.UsageError("--solver newton needs --loss squared_hinge.")
-    searches = parameters.get("alpha") == "auto"
-    for key in ("alphas", "rule"):
-        if key in parameters and not searches:
-            raise click.UsageError(f"--{key} is for --alpha auto.")
+    if loss == "least_squares" and name == "ranksvm":
+        raise click.UsageError(
+            "--loss least_squares is for --method kernel; without a kernel, --method rankrls."
+        )
+    searched = [key for key in ("alpha", "gamma") if parameters.get(key) == "auto"]
+    for key, wanted in (("alphas", "alpha"), ("gammas", "gamma")):
+        if key in parameters and wanted not in searched:
+            raise click.UsageError(f"--{key} is for --{wanted} auto.")
+    if "rule" in parameters and not searched:
+        raise click.UsageError("--rule is for --alpha auto.")
     return parameters
 
 
-def make_ranker(name: str, parameters: dict[str, Any], jobs: int | None) -> Any:
-    """Return the estimator of a method."""
+def make_ranker(name: str, parameters: dict[str, Any], jobs: int | None, seed: int = 0) -> Any:
+    """Return the estimator of a method; the seed is for those that draw something."""
     from marginrank import estimators  # not above: the help need not wait for scikit-learn
 
+    if "random_state" in METHODS[name].parameters:
+        parameters = {**parameters, "random_state": seed}
     return getattr(estimators, METHODS[name].estimator)(**parameters, n_jobs=jobs)

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any
 
 import click
+import numpy as np
 from click.core import ParameterSource
 
 from marginrank.cli import interrupts, options
@@ -75,7 +76,7 @@ class _Request:
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Seed of whatever is random in training. Nothing is in today's methods, so it changes nothing.",
+    help="Seed of what is drawn: landmarks and frequencies of kernels. Nothing else is random.",
 )
 @options.reading()
 @options.ignore_unknown
@@ -112,6 +113,7 @@ def train(
       marginrank train train.txt -o model.mrk --validate vali.txt -m ndcg@10
       marginrank train train.txt -o model.mrk --method rankrls --alpha auto
       marginrank train train.txt -o model.mrk --target ndcg@10
+      marginrank train train.txt -o model.mrk --kernel rbf --approximation fourier --components 2000
       marginrank train docs.txt --pairs preferences.csv -o model.mrk
     """
     _check_usage(data, output, pairs, weights, validate)
@@ -123,7 +125,7 @@ def train(
     checked = None if validate is None else read_data(validate, reading)
     if validate is not None and checked is not None:
         labelled(checked, validate)
-    ranker = make_ranker(method, parameters | request.selection(), jobs)
+    ranker = make_ranker(method, parameters | request.selection(), jobs, seed)
     watched = _watched(ranker, rows, checked, request)
     started = perf_counter()
     with interrupts.orderly(writes=False):
@@ -178,7 +180,8 @@ def _watched(
     ranker: Any, rows: RankingData, checked: RankingData | None, request: _Request
 ) -> RankingData | None:
     """Return the validation rows as training sees them, where they select; None where they only report."""
-    selects = ranker.alpha == "auto" or getattr(ranker, "regularization", "tikhonov") != "tikhonov"
+    searches = "auto" in (ranker.alpha, getattr(ranker, "gamma", None))
+    selects = searches or getattr(ranker, "regularization", "tikhonov") != "tikhonov"
     if checked is None or not selects:
         return None
     like = aligned(checked, rows, request.ignore_unknown, request.reading.first_feature)
@@ -213,6 +216,7 @@ def _report(ranker: Any, data: RankingData, seconds: float) -> dict[str, Any]:
         "features": data.n_features,
         "pairs": getattr(ranker, "n_pairs_", None),
         "alpha": ranker.alpha_,
+        "gamma": getattr(ranker, "gamma_", None),
         "objective": ranker.objective_,
         "lower_bound": ranker.lower_bound_,
         "gap": ranker.gap_,
@@ -226,6 +230,7 @@ def _report(ranker: Any, data: RankingData, seconds: float) -> dict[str, Any]:
             "value": ranker.best_score_,
             "iteration": getattr(ranker, "best_iteration_", None),
             "alphas": getattr(ranker, "alphas_", None),
+            "gammas": getattr(ranker, "gammas_", None),
             "curve": getattr(ranker, "validation_curve_", None),
             "standard_error": getattr(ranker, "validation_std_", None),
         }
@@ -269,7 +274,9 @@ def _selected(report: dict[str, Any]) -> list[tuple[str, str]]:
     figure = f"{found['metric']} {rounded(found['value'])}"
     facts = []
     if found["alphas"] is not None:
-        facts.append(("alpha", f"{report['alpha']:.3g}, the best of {len(found['alphas'])}: {figure}"))
+        tried = "x".join(str(n) for n in np.shape(found["curve"]))
+        gamma = f" at gamma {report['gamma']:.3g}" if found["gammas"] is not None else ""
+        facts.append(("alpha", f"{report['alpha']:.3g}{gamma}, the best of {tried}: {figure}"))
     if found["iteration"] is not None:
         facts.append(("stopped", f"at iteration {found['iteration']} of {report['iterations']}: {figure}"))
     return facts

@@ -5,7 +5,16 @@ import json
 import numpy as np
 import pytest
 
-from marginrank import RankingData, RankingModel, RankRLS, RankSVM, StructuredRankSVM, dump_letor, load_letor
+from marginrank import (
+    KernelRankSVM,
+    RankingData,
+    RankingModel,
+    RankRLS,
+    RankSVM,
+    StructuredRankSVM,
+    dump_letor,
+    load_letor,
+)
 from marginrank.cli.app import run as command
 
 
@@ -105,6 +114,29 @@ def test_a_target_chooses_the_structured_method(run, folder):
     assert "pairs" not in said
 
 
+def test_a_kernel_chooses_the_kernel_machine_and_its_seed_draws(run, folder):
+    options = ["--approximation", "fourier", "--components", "20", "--gamma", "0.1", "--seed", "5"]
+    report = json.loads(run("train.txt", "-o", "m.mrk", "--kernel", "rbf", *options, "--json"))
+    train, vali = data(folder)
+    model = KernelRankSVM("rbf", approximation="fourier", n_components=20, gamma=0.1, random_state=5).fit(
+        train
+    )
+    loaded = RankingModel.load(folder / "m.mrk")
+    np.testing.assert_array_equal(loaded.predict(vali), model.predict(vali))
+    assert (report["method"], report["gamma"]) == ("kernel", 0.1)
+
+
+def test_gamma_and_alpha_are_chosen_together(run, folder):
+    report = json.loads(
+        run("train.txt", "-o", "m.mrk", "--kernel", "rbf", "--components", "20", "--alpha", "auto",
+            "--alphas", "1e-2,1", "--gamma", "auto", "--gammas", "0.01,0.1,1", "--validate", "vali.txt", "--json")
+    )  # fmt: skip
+    found = report["selection"]
+    assert np.shape(found["curve"]) == (3, 2)
+    assert found["value"] == np.min(found["curve"])
+    assert report["gamma"] in found["gammas"]
+
+
 def test_several_targets_have_weights_and_the_heaviest_selects(run, folder):
     report = json.loads(
         run("train.txt", "-o", "m.mrk", "--target", "map", "--target", "ndcg@5=2", "--alpha", "auto",
@@ -136,6 +168,11 @@ def test_several_targets_have_weights_and_the_heaviest_selects(run, folder):
         (["--target", "map=-1"], "not a positive number"),
         (["--target", "map", "--method", "rankrls"], "--target is for --method structured"),
         (["--target", "map", "--pairs", "p.csv"], "--pairs is not for --method structured"),
+        (["--gamma", "1"], "--gamma is for --method kernel"),
+        (["--kernel", "rbf", "--gamma", "wide"], "not a positive number"),
+        (["--kernel", "rbf", "--gammas", "1,2"], "--gammas is for --gamma auto"),
+        (["--kernel", "rbf", "--loss", "hinge", "--solver", "newton"], "--solver newton needs"),
+        (["--loss", "least_squares"], "--method rankrls"),
         (["--truncate"], "--truncate is for --method structured"),
     ],
 )
