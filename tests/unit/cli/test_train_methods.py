@@ -129,7 +129,8 @@ def test_a_kernel_chooses_the_kernel_machine_and_its_seed_draws(run, folder):
 def test_gamma_and_alpha_are_chosen_together(run, folder):
     report = json.loads(
         run("train.txt", "-o", "m.mrk", "--kernel", "rbf", "--components", "20", "--alpha", "auto",
-            "--alphas", "1e-2,1", "--gamma", "auto", "--gammas", "0.01,0.1,1", "--validate", "vali.txt", "--json")
+            "--alphas", "1e-2,1", "--gamma", "auto", "--gammas", "0.01,0.1,1", "--validate", "vali.txt",
+            "--json")
     )  # fmt: skip
     found = report["selection"]
     assert np.shape(found["curve"]) == (3, 2)
