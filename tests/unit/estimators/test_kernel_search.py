@@ -217,5 +217,5 @@ def test_first_of_equal_rows_is_the_best():
 
 
 def test_too_few_queries_for_the_folds_are_counted():
-    with pytest.raises(MarginRankError, match="Cross-validation wants 50 folds, but there are 12 queries"):
+    with pytest.raises(MarginRankError, match="cv=50 wants as many folds, but there are 12 queries"):
         KernelRankSVM(gamma="auto", cv=50, **SETTINGS).fit(X, Y, qid=QID)
