@@ -122,20 +122,25 @@ void adjoint_block(const X& matrix, In2<double> G, Out<double> partial, Out2 out
     });
 }
 
+// The queries [first, last) of the loss, all of them for a last of -1: their rows are those of X.
 template <class X>
-void check_fused(const X& matrix, const marginrank::QueryLoss& loss, std::size_t w, std::size_t p, std::size_t g) {
-    require(matrix.n == loss.n_rows(), "X and the loss must have the same rows");
-    require(p == static_cast<std::size_t>(matrix.n) && g == p, "score vectors must have one entry per row");
+marginrank::QueryRange check_fused(const X& matrix, const marginrank::QueryLoss& loss, std::size_t w, std::size_t p,
+                                   std::size_t g, std::int64_t first, std::int64_t last) {
+    if (last == -1) last = loss.n_queries();
+    require(first >= 0 && first <= last && last <= loss.n_queries(), "queries must lie within those of the loss");
+    require(matrix.n == loss.query_ptr()[last] - loss.query_ptr()[first], "X and the loss must have the same rows");
+    require(p == static_cast<std::size_t>(loss.n_rows()) && g == p, "score vectors must have one entry per row");
     require(w == static_cast<std::size_t>(matrix.view.n_cols), "w must have one entry per column of X");
+    return {first, last};
 }
 
 template <class X>
 double fused(const X& matrix, const marginrank::QueryLoss& loss, In<double> w, Out<double> p, Out<double> g,
-             Out2 partial, Out<double> out, int n_threads) {
+             Out2 partial, Out<double> out, int n_threads, std::int64_t first, std::int64_t last) {
     check_adjoint(matrix, partial, out);
-    check_fused(matrix, loss, w.size(), p.size(), g.size());
+    const auto range = check_fused(matrix, loss, w.size(), p.size(), g.size(), first, last);
     return without_gil(n_threads, [&](const Crew& crew) {
-        return marginrank::fused_pass(crew, matrix.view, matrix.list(), loss, w.data(), p.data(), g.data(),
+        return marginrank::fused_pass(crew, matrix.view, matrix.list(), loss, range, w.data(), p.data(), g.data(),
                                       static_cast<std::int64_t>(partial.shape(0)), partial.data(), out.data(),
                                       [&](std::int64_t q, marginrank::QueryScratch& scratch) {
                                           return loss.evaluate(q, p.data(), g.data(), scratch);
@@ -145,12 +150,13 @@ double fused(const X& matrix, const marginrank::QueryLoss& loss, In<double> w, O
 
 template <class X>
 void fused_hvp(const X& matrix, const marginrank::QueryLoss& loss, In<double> v, In<double> p, Out<double> u,
-               Out<double> h, Out2 partial, Out<double> out, int n_threads) {
+               Out<double> h, Out2 partial, Out<double> out, int n_threads, std::int64_t first,
+               std::int64_t last) {
     check_adjoint(matrix, partial, out);
-    check_fused(matrix, loss, v.size(), u.size(), h.size());
+    const auto range = check_fused(matrix, loss, v.size(), u.size(), h.size(), first, last);
     require(p.size() == u.size(), "score vectors must have one entry per row");
     without_gil(n_threads, [&](const Crew& crew) {
-        marginrank::fused_pass(crew, matrix.view, matrix.list(), loss, v.data(), u.data(), h.data(),
+        marginrank::fused_pass(crew, matrix.view, matrix.list(), loss, range, v.data(), u.data(), h.data(),
                                static_cast<std::int64_t>(partial.shape(0)), partial.data(), out.data(),
                                [&](std::int64_t q, marginrank::QueryScratch& scratch) {
                                    loss.hessian(q, p.data(), u.data(), h.data(), scratch);
@@ -174,10 +180,10 @@ void bind_products(nb::class_<X>& cls) {
         .def("adjoint_block", &adjoint_block<X>, "G"_a.noconvert(), "partial"_a.noconvert(), "out"_a.noconvert(),
              "n_threads"_a)
         .def("fused", &fused<X>, "loss"_a, "w"_a.noconvert(), "scores"_a.noconvert(), "gradient"_a.noconvert(),
-             "partial"_a.noconvert(), "out"_a.noconvert(), "n_threads"_a)
+             "partial"_a.noconvert(), "out"_a.noconvert(), "n_threads"_a, "first"_a = 0, "last"_a = -1)
         .def("fused_hvp", &fused_hvp<X>, "loss"_a, "v"_a.noconvert(), "scores"_a.noconvert(),
              "direction"_a.noconvert(), "product"_a.noconvert(), "partial"_a.noconvert(), "out"_a.noconvert(),
-             "n_threads"_a);
+             "n_threads"_a, "first"_a = 0, "last"_a = -1);
 }
 
 template <class Real>

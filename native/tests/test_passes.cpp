@@ -142,6 +142,36 @@ void a_fused_pass_equals_its_parts() {
     }
 }
 
+// Integers, so that sums do not depend on how they are cut.
+void fused_passes_over_parts_of_the_queries_add_up() {
+    Random random(6);
+    const Queries queries(random, 30, 20);
+    const auto n = queries.ptr.back();
+    const marginrank::PairLabels labels(Crew(1), queries.y.data(), nullptr, queries.ptr.data(), 30);
+    const Plain p(random, n, 5);
+    Rows rows;
+    for (std::int64_t k = 0; k < n; ++k) rows.push_back(k);
+    const Vec w = integers(random, 5), scores = p.times(rows, w);
+    const marginrank::PairLoss loss(labels, queries.scale.data(), true);
+    Vec gradient(scores.size());
+    const double value = loss.evaluate_all(Crew(1), scores.data(), gradient.data());
+    for_each_storage(p, [&](const auto& X) {
+        Vec s(scores.size(), 1e9), g(scores.size(), 1e9), total(5), out(5), partial(4 * 5);
+        double sum = 0.0;
+        for (const marginrank::QueryRange range : {marginrank::QueryRange{0, 11}, {11, 12}, {12, 30}}) {
+            const std::int64_t* own = rows.data() + queries.ptr[static_cast<std::size_t>(range.first)];
+            sum += marginrank::fused_pass(Crew(2), X, RowList{own}, loss, range, w.data(), s.data(), g.data(), 4,
+                                          partial.data(), out.data(),
+                                          [&](std::int64_t q, marginrank::QueryScratch& scratch) {
+                                              return loss.evaluate(q, s.data(), g.data(), scratch);
+                                          });
+            for (std::size_t j = 0; j < 5; ++j) total[j] += out[j];
+        }
+        CHECK(sum == value && s == scores && g == gradient);
+        CHECK(total == p.transposed_times(rows, gradient));
+    });
+}
+
 template <class Index>
 void the_first_bad_row_is_found() {
     const std::int64_t n_rows = 10000, n_cols = 20;
@@ -196,6 +226,7 @@ int main() {
     the_number_of_adjoint_blocks_is_a_power_of_two_within_memory();
     query_blocks_cover_every_query_once();
     a_fused_pass_equals_its_parts();
+    fused_passes_over_parts_of_the_queries_add_up();
     the_first_bad_row_is_found<std::int32_t>();
     the_first_bad_row_is_found<std::int64_t>();
     a_matrix_without_rows_or_entries_is_not_bad();

@@ -80,14 +80,24 @@ void multiply_transposed(const Crew& crew, const Matrix& X, RowList rows, std::i
 // Rows of X that a worker reads for the scores and finds in its cache again for the adjoint.
 constexpr std::int64_t kFusedBytes = 192 * 1024;
 
+// Some of the queries of a loss: [first, last).
+struct QueryRange {
+    std::int64_t first, last;
+};
+
 // Runs visit(q, scratch) for the queries of each chunk between the chunk's scores and its adjoint.
+// The rows of X are those of the queries in range; scores and gradient span all rows of the loss.
 // Returns the sum of what visit returned.
 template <class Matrix, class Visit>
-double fused_pass(const Crew& crew, const Matrix& X, RowList rows, const QueryLoss& loss, const double* w,
-                  double* scores, double* gradient, std::int64_t n_blocks, double* partial, double* out,
-                  Visit&& visit) {
-    const std::int64_t* ptr = loss.query_ptr();
-    const auto first = query_blocks(ptr, loss.n_queries(), n_blocks);
+double fused_pass(const Crew& crew, const Matrix& X, RowList rows, const QueryLoss& loss, QueryRange range,
+                  const double* w, double* scores, double* gradient, std::int64_t n_blocks, double* partial,
+                  double* out, Visit&& visit) {
+    const std::int64_t base = loss.query_ptr()[range.first];
+    std::vector<std::int64_t> local(static_cast<std::size_t>(range.last - range.first) + 1);
+    for (std::size_t q = 0; q < local.size(); ++q)
+        local[q] = loss.query_ptr()[range.first + static_cast<std::int64_t>(q)] - base;
+    const std::int64_t* ptr = local.data();
+    const auto first = query_blocks(ptr, range.last - range.first, n_blocks);
     const std::int64_t chunk_rows = std::max<std::int64_t>(kFusedBytes / std::max<std::int64_t>(X.row_bytes(), 1), 1);
     std::vector<std::unique_ptr<QueryScratch>> scratch(static_cast<std::size_t>(crew.threads()));
     for (auto& s : scratch) s = loss.make_scratch();
@@ -100,15 +110,24 @@ double fused_pass(const Crew& crew, const Matrix& X, RowList rows, const QueryLo
         for (std::int64_t q = first[static_cast<std::size_t>(b)]; q < last;) {
             std::int64_t stop = q + 1;
             while (stop < last && ptr[stop + 1] - ptr[q] <= chunk_rows) ++stop;
-            X.scores(rows, ptr[q], ptr[stop], w, scores);
-            for (std::int64_t k = q; k < stop; ++k) value += visit(k, *scratch[static_cast<std::size_t>(worker)]);
-            X.add_adjoint(rows, ptr[q], ptr[stop], gradient, sum);
+            X.scores(rows, ptr[q], ptr[stop], w, scores + base);
+            for (std::int64_t k = q; k < stop; ++k) value += visit(range.first + k, *scratch[static_cast<std::size_t>(worker)]);
+            X.add_adjoint(rows, ptr[q], ptr[stop], gradient + base, sum);
             q = stop;
         }
         values[static_cast<std::size_t>(b)] = value;
     });
     combine(crew, partial, n_blocks, X.n_cols, out);
     return tree_sum(values.data(), n_blocks);
+}
+
+// The same over all queries of the loss.
+template <class Matrix, class Visit>
+double fused_pass(const Crew& crew, const Matrix& X, RowList rows, const QueryLoss& loss, const double* w,
+                  double* scores, double* gradient, std::int64_t n_blocks, double* partial, double* out,
+                  Visit&& visit) {
+    return fused_pass(crew, X, rows, loss, QueryRange{0, loss.n_queries()}, w, scores, gradient, n_blocks, partial,
+                      out, visit);
 }
 
 }  // namespace marginrank

@@ -1,6 +1,7 @@
 """Designs: products with X and its transpose, whatever X is stored as."""
 
 from marginrank.designs.base import Design
+from marginrank.designs.chunked import ChunkedDesign, matrix_design
 from marginrank.designs.mapped import FactoredDesign, MappedRows, mapped_design
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.recomputed import RecomputedDesign
@@ -8,6 +9,7 @@ from marginrank.designs.scaled import ScaledDesign
 from marginrank.designs.scaled_rows import ScaledRows, scale_rows
 
 __all__ = [
+    "ChunkedDesign",
     "Design",
     "FactoredDesign",
     "MappedRows",
@@ -16,5 +18,6 @@ __all__ = [
     "ScaledDesign",
     "ScaledRows",
     "mapped_design",
+    "matrix_design",
     "scale_rows",
 ]

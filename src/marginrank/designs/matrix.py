@@ -102,21 +102,55 @@ class MatrixDesign:
 
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether the fused products pay for this loss."""
-        longest = loss.longest_query * self._native.row_bytes
-        return loss.n_queries >= _FUSED_QUERIES and longest <= _FUSED_QUERY_BYTES
+        return self.fuses_queries(loss.n_queries, loss.longest_query)
+
+    def fuses_queries(self, n_queries: int, longest: int) -> bool:
+        """Whether they pay for so many queries, the longest of so many rows."""
+        return n_queries >= _FUSED_QUERIES and longest * self._native.row_bytes <= _FUSED_QUERY_BYTES
 
     def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
         """Return scores, value and gradient of the loss there, and ``X' g``, in one read of X."""
-        scores, gradient, out = np.empty(self.shape[0]), np.empty(self.shape[0]), np.empty(self.shape[1])
-        with self._partial_lock:
-            value = self._native.fused(loss, w, scores, gradient, self._partial, out, self._n_threads)
+        scores, gradient = np.empty(self.shape[0]), np.empty(self.shape[0])
+        value, out = self.fused_queries(w, loss, scores, gradient, 0, loss.n_queries)
         return scores, value, gradient, out
+
+    def fused_queries(
+        self, w: Vector, loss: QueryLoss, scores: Vector, gradient: Vector, first: int, last: int
+    ) -> tuple[float, Vector]:
+        """Return the value of queries ``first`` to ``last`` of a loss and ``X' g``, for the rows of these.
+
+        Their scores and gradient are filled in; both arrays span all rows of the loss.
+        """
+        out = np.empty(self.shape[1])
+        threads = self._n_threads
+        with self._partial_lock:
+            value = self._native.fused(loss, w, scores, gradient, self._partial, out, threads, first, last)
+        return value, out
 
     def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
         """Return ``X' H(scores) X v`` in one read of X."""
-        direction, product, out = np.empty(self.shape[0]), np.empty(self.shape[0]), np.empty(self.shape[1])
+        direction, product = np.empty(self.shape[0]), np.empty(self.shape[0])
+        return self.fused_hvp_queries(v, loss, scores, direction, product, 0, loss.n_queries)
+
+    def fused_hvp_queries(
+        self,
+        v: Vector,
+        loss: QueryLoss,
+        scores: Vector,
+        direction: Vector,
+        product: Vector,
+        first: int,
+        last: int,
+    ) -> Vector:
+        """Return ``X' H(scores) X v`` of queries ``first`` to ``last``, for the rows of these.
+
+        The direction ``X v`` and its product with H are filled in; both arrays span all rows of the loss.
+        """
+        out, threads = np.empty(self.shape[1]), self._n_threads
         with self._partial_lock:
-            self._native.fused_hvp(loss, v, scores, direction, product, self._partial, out, self._n_threads)
+            self._native.fused_hvp(
+                loss, v, scores, direction, product, self._partial, out, threads, first, last
+            )
         return out
 
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:

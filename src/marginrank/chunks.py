@@ -1,0 +1,175 @@
+"""A matrix that lies in chunks of rows, of which a few at a time are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from marginrank.exceptions import MarginRankError
+
+Rows = NDArray[np.int64]
+
+
+class Section(NamedTuple):
+    """Positions ``first`` to ``last`` of a selection of rows, and where these rows are.
+
+    ``rows`` are their numbers within the chunk; None stands for all rows of it.
+    """
+
+    chunk: int
+    first: int
+    last: int
+    rows: Rows | None
+
+
+class ChunkedMatrix:
+    """Rows of features, dense or CSR, that are loaded chunk by chunk.
+
+    Parameters
+    ----------
+    load : callable
+        From the number of a chunk to its matrix, as ``validation.check_matrix`` returns it.
+    bounds : ndarray of int64, shape (n_chunks + 1,)
+        First row of each chunk, and the number of rows.
+    n_features : int
+        Columns.
+    dtype : dtype
+        float32 or float64.
+    rows : ndarray of int64, optional
+        Ascending row numbers, where only these take part; by default all.
+
+    Examples
+    --------
+    >>> parts = [np.array([[1.0], [2.0]]), np.array([[3.0]])]
+    >>> X = ChunkedMatrix(parts.__getitem__, np.array([0, 2, 3]), 1, np.dtype("f8"))
+    >>> X.shape, X[[2, 0]].ravel().tolist()
+    ((3, 1), [3.0, 1.0])
+    """
+
+    ndim = 2
+
+    def __init__(
+        self,
+        load: Callable[[int], Any],
+        bounds: Rows,
+        n_features: int,
+        dtype: np.dtype[Any],
+        rows: Rows | None = None,
+    ) -> None:
+        self._load = load
+        self._bounds = bounds
+        self._rows = rows
+        self.dtype = dtype
+        self.shape = (int(bounds[-1]) if rows is None else len(rows), n_features)
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of chunks."""
+        return len(self._bounds) - 1
+
+    def select(self, rows: Rows) -> ChunkedMatrix:
+        """Return the matrix of some rows, by ascending numbers, without loading any."""
+        return ChunkedMatrix(
+            self._load,
+            self._bounds,
+            self.shape[1],
+            self.dtype,
+            rows if self._rows is None else self._rows[rows],
+        )
+
+    def sections(self, rows: Rows | None = None) -> list[Section]:
+        """Return what to visit for these rows, chunks without any left out.
+
+        Parameters
+        ----------
+        rows : ndarray of int64, optional
+            Ascending row numbers; by default all rows.
+        """
+        taken = self._rows if rows is None else rows if self._rows is None else self._rows[rows]
+        if taken is None:
+            bounds = list(pairwise(self._bounds.tolist()))
+            return [Section(chunk, first, last, None) for chunk, (first, last) in enumerate(bounds)]
+        if np.any(taken[1:] <= taken[:-1]):
+            raise MarginRankError("Rows of a matrix in chunks are taken in ascending order.")
+        ends = np.searchsorted(taken, self._bounds).tolist()
+        found = []
+        for chunk, (first, last) in enumerate(pairwise(ends)):
+            start, size = int(self._bounds[chunk]), int(self._bounds[chunk + 1] - self._bounds[chunk])
+            if last > first:
+                local = None if last - first == size else taken[first:last] - start
+                found.append(Section(chunk, first, last, local))
+        return found
+
+    def visit(self, sections: Sequence[Section]) -> Iterator[tuple[Section, Any]]:
+        """Load the chunk of each section in turn; a thread reads the next one meanwhile."""
+        if len(sections) == 1:
+            yield sections[0], self._load(sections[0].chunk)
+            return
+        with ThreadPoolExecutor(1, thread_name_prefix="marginrank-read-ahead") as reader:
+            coming = [reader.submit(self._load, section.chunk) for section in sections[:1]]
+            for k, section in enumerate(sections):
+                X = coming.pop().result()
+                if k + 1 < len(sections):
+                    coming.append(reader.submit(self._load, sections[k + 1].chunk))
+                yield section, X
+                del X
+
+    def blocks(self, rows: Rows | None = None) -> Iterator[tuple[int, int, Any]]:
+        """Return the rows of one chunk after another, as ``first, last, matrix`` of the selection."""
+        for section, X in self.visit(self.sections(rows)):
+            yield section.first, section.last, X if section.rows is None else X[section.rows]
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return some rows in memory, by numbers in any order, a slice or a boolean mask."""
+        if isinstance(index, tuple):
+            raise MarginRankError(
+                "Data on disk have the columns that they were written with; to have others, write them anew."
+            )
+        numbers = np.arange(self.shape[0])[index]
+        wanted, back = np.unique(numbers, return_inverse=True)
+        found = [X for _, _, X in self.blocks(wanted)]
+        if not found:
+            return np.empty((0, self.shape[1]), dtype=self.dtype)
+        if sparse.issparse(found[0]):
+            return sparse.vstack(found, format="csr")[back]
+        return np.concatenate(found)[back]
+
+
+class TreeSum:
+    """Adds arrays or numbers up in a fixed binary tree over their order, holding few of them.
+
+    The tree is that in which the kernels add up their partial sums.
+
+    Examples
+    --------
+    >>> total = TreeSum()
+    >>> for value in (1.0, 2.0, 4.0):
+    ...     total.add(value)
+    >>> total.result()
+    7.0
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[int, Any]] = []
+
+    def add(self, value: Any) -> None:
+        """Take the next summand; it may be changed."""
+        level = 0
+        while self._parts and self._parts[-1][0] == level:
+            value = self._parts.pop()[1] + value
+            level += 1
+        self._parts.append((level, value))
+
+    def result(self) -> Any:
+        """Return the sum of at least one summand."""
+        parts = [value for _, value in self._parts]
+        total = parts.pop()
+        while parts:
+            total = parts.pop() + total
+        return total
