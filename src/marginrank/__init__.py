@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from marginrank.estimators import KernelRankSVM as KernelRankSVM
     from marginrank.estimators import RankRLS, RankSVM, StructuredRankSVM
     from marginrank.feature_maps import FourierFeatures, NystroemFeatures
-    from marginrank.io import dump_letor, load_letor
+    from marginrank.io import DiskDataset, dump_letor, load_letor, open_dataset, write_dataset
     from marginrank.model import RankingModel
 
     __version__: str
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # Imported at first use: scikit-learn alone takes a second or two, which ``marginrank --help``, or a program
 # that only loads a model, need not wait for.
 _HOMES = {
+    "DiskDataset": "marginrank.io",
     "FourierFeatures": "marginrank.feature_maps",
     "KernelRankSVM": "marginrank.estimators",
     "NystroemFeatures": "marginrank.feature_maps",
@@ -35,6 +36,8 @@ _HOMES = {
     "StructuredRankSVM": "marginrank.estimators",
     "dump_letor": "marginrank.io",
     "load_letor": "marginrank.io",
+    "open_dataset": "marginrank.io",
+    "write_dataset": "marginrank.io",
 }
 _MODULES = {
     "comparison",
@@ -51,6 +54,7 @@ _MODULES = {
 }
 
 __all__ = [
+    "DiskDataset",
     "FourierFeatures",
     "KernelRankSVM",
     "NystroemFeatures",
@@ -62,6 +66,8 @@ __all__ = [
     "__version__",
     "dump_letor",
     "load_letor",
+    "open_dataset",
+    "write_dataset",
 ]
 
 

@@ -4,6 +4,7 @@ Readers take a path, a binary file object or bytes; writers a path, which they r
 all, or a binary file object. Every error names the file and, where it is text, line and column.
 """
 
+from marginrank.io.dataset import DiskDataset, convert_to_dataset, open_dataset, write_dataset
 from marginrank.io.formats import FORMATS, Format, format_of, read, write
 from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor
@@ -15,10 +16,12 @@ from marginrank.io.trec import Qrels, Run, dump_qrels, dump_run, load_qrels, loa
 
 __all__ = [
     "FORMATS",
+    "DiskDataset",
     "Format",
     "Pairs",
     "Qrels",
     "Run",
+    "convert_to_dataset",
     "docids",
     "dump_group",
     "dump_letor",
@@ -37,7 +40,9 @@ __all__ = [
     "load_run",
     "load_table",
     "load_weight",
+    "open_dataset",
     "read",
     "with_side_files",
     "write",
+    "write_dataset",
 ]

@@ -133,6 +133,52 @@ def _warn_of_side_files(source: Source, has_qid: bool) -> None:
         )
 
 
+class LetorReading:
+    r"""How to read a text in pieces of whole lines, for those who cannot hold all of it.
+
+    Parameters
+    ----------
+    n_features, zero_based, max_feature, missing, dtype, n_jobs
+        As in :func:`load_letor`.
+
+    Examples
+    --------
+    >>> reading = LetorReading()
+    >>> rows = reading.parse(b"2 qid:10 1:0.5\n", "train.txt", lines_before=5)
+    >>> reading.block(rows)["y"]
+    array([2.])
+    """
+
+    def __init__(
+        self,
+        *,
+        n_features: int | None = None,
+        zero_based: bool = False,
+        max_feature: int = 10_000_000,
+        missing: float | None = None,
+        dtype: Any = np.float64,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.limits = _check_limits(n_features, max_feature, zero_based)
+        self._missing, self._kind = _check_missing(missing), _check_dtype(dtype)
+        if self._missing is not None and not np.isfinite(self._missing):
+            raise MarginRankError(f"missing must be a finite number for data to train on; got {missing!r}.")
+        self._n_threads = resolve_threads(n_jobs)
+
+    def parse(self, text: bytes, name: str, lines_before: int) -> LetorRowsF32 | LetorRowsF64:
+        """Return the rows of a piece; it may have none."""
+        values = (False, self._missing)
+        return _parse_piece(text, name, self.limits, values, self._kind, self._n_threads, lines_before)
+
+    def block(self, rows: Any) -> dict[str, Any]:
+        """Return the arrays of the rows of a piece; X is CSR and as wide as its largest index."""
+        width = self.limits.n_features or max(1, rows.last_column + 1)
+        parts = {"X": _csr(rows, width, self._kind, self._n_threads), "y": _labels(rows), "qid": _qid(rows)}
+        if rows.has_comments:
+            parts["comments"] = _objects(rows.comments())
+        return {name: values for name, values in parts.items() if values is not None}
+
+
 def _parse(
     text: bytes | bytearray,
     name: str,
@@ -141,18 +187,31 @@ def _parse(
     kind: np.dtype[Any],
     n_threads: int,
 ) -> LetorRowsF32 | LetorRowsF64:
-    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+    rows = _parse_piece(text, name, limits, values, kind, n_threads, 0)
+    if rows.n_rows == 0:
+        raise MarginRankError(f"{name}: expected at least one row, got none.")
+    return rows
+
+
+def _parse_piece(
+    text: bytes | bytearray,
+    name: str,
+    limits: Limits,
+    values: tuple[bool, float | None],
+    kind: np.dtype[Any],
+    n_threads: int,
+    lines_before: int,
+) -> LetorRowsF32 | LetorRowsF64:
+    if not lines_before and text.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise MarginRankError(f"{name}:1:1: expected UTF-8 text, got UTF-16; save the file as UTF-8.")
-    start = len(_BOM) if text.startswith(_BOM) else 0
+    start = len(_BOM) if not lines_before and text.startswith(_BOM) else 0
     first, last = 0 if limits.zero_based else 1, limits.max_feature
     if limits.n_features is not None:
         last = min(last, limits.n_features - 1 + first)
     parser = LetorRowsF32 if kind == np.float32 else LetorRowsF64
     rows = parser(np.frombuffer(text, dtype=np.uint8), start, first, last, *values, n_threads)
     if rows.problem[0]:
-        raise letor_error(text, name, rows.problem, limits)
-    if rows.n_rows == 0:
-        raise MarginRankError(f"{name}: expected at least one row, got none.")
+        raise letor_error(text, name, rows.problem, limits, lines_before)
     return rows
 
 

@@ -19,19 +19,22 @@ class Limits(NamedTuple):
 
 
 def letor_error(
-    text: bytes | bytearray, name: str, problem: tuple[int, int, int], limits: Limits
+    text: bytes | bytearray, name: str, problem: tuple[int, int, int], limits: Limits, lines_before: int = 0
 ) -> MarginRankError:
-    """Return the error for a problem that the parser found at bytes ``begin`` to ``end`` of the text."""
+    """Return the error for a problem that the parser found at bytes ``begin`` to ``end`` of the text.
+
+    The text may be a piece of a file, which has ``lines_before`` lines before it.
+    """
     fault, begin, end = problem
     token = bytes(text[begin:end]).decode("utf-8", "backslashreplace")
     if len(token) > _LONGEST:
         token = token[:_LONGEST] + "..."
-    return MarginRankError(f"{place(text, name, begin)}: {_sentence(fault, token, limits)}")
+    return MarginRankError(f"{place(text, name, begin, lines_before)}: {_sentence(fault, token, limits)}")
 
 
-def place(text: bytes | bytearray, name: str, at: int) -> str:
+def place(text: bytes | bytearray, name: str, at: int, lines_before: int = 0) -> str:
     """Return ``name:line:column`` of a byte; lines and columns count from 1, columns in characters."""
-    line = text.count(b"\n", 0, at) + 1
+    line = lines_before + text.count(b"\n", 0, at) + 1
     start = text.rfind(b"\n", 0, at) + 1
     before = bytes(text[start:at]).decode("utf-8", "replace")
     return f"{name}:{line}:{len(before.removeprefix(chr(0xFEFF))) + 1}"

@@ -16,6 +16,7 @@ from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.sources import Source, read_source
+from marginrank.io.text_arrays import pack_texts, unpack_texts
 
 _FORMAT = "marginrank.RankingData 1"
 _PLAIN = ("y", "sample_weight", "query_weight", "pairs", "pair_weight", "pair_margin")
@@ -109,17 +110,11 @@ def _packed(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
                 f".npz files hold ids that are numbers, dates or strings; got {value!r} in {name}. "
                 "Turn them into strings first."
             )
-    encoded = [text.encode("utf-8", "surrogateescape") for text in texts]
-    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
-    return {f"{name}_text": np.frombuffer(b"".join(encoded), dtype=np.uint8), f"{name}_ends": ends}
+    text, ends = pack_texts(texts)
+    return {f"{name}_text": text, f"{name}_ends": ends}
 
 
 def _unpacked(name: str, arrays: dict[str, NDArray[Any]]) -> NDArray[Any] | None:
     if f"{name}_ends" not in arrays:
         return arrays.get(name)
-    text, ends = arrays[f"{name}_text"].tobytes(), arrays[f"{name}_ends"].tolist()
-    starts = [0, *ends[:-1]]
-    if any(b < a for a, b in zip(starts, ends, strict=True)) or (ends and ends[-1] != len(text)):
-        raise MarginRankError(f"the offsets of {name} do not fit its text")
-    texts = (text[a:b].decode("utf-8", "surrogateescape") for a, b in zip(starts, ends, strict=True))
-    return np.fromiter(texts, dtype=object, count=len(ends))
+    return unpack_texts(arrays[f"{name}_text"], arrays[f"{name}_ends"], name)

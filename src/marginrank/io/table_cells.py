@@ -15,11 +15,12 @@ _LONGEST = 40
 
 
 class Cells(NamedTuple):
-    """An Arrow table, the name of its file, and the text of the file where it is CSV."""
+    """An Arrow table, the name of its file, the text of it where it is CSV, and the rows that came before."""
 
     table: Any
     name: str
     text: bytes | bytearray | None
+    rows_before: int = 0
 
     @property
     def columns(self) -> list[str]:
@@ -38,7 +39,7 @@ class Cells(NamedTuple):
     def expected(self, what: str, row: int, column: str, got: Any = None) -> MarginRankError:
         """Return the error that a cell is not what it should be; lines count from 1, rows from 0."""
         if self.text is None:
-            place, cell = f"{self.name}, row {row} (counted from 0)", got
+            place, cell = f"{self.name}, row {self.rows_before + row} (counted from 0)", got
         else:
             line, cell = _line(self.text, row, self.columns.index(column))
             place = f"{self.name}:{line}"

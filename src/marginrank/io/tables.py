@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -67,7 +69,38 @@ def load_table(
     raw, name = read_source(source)
     wanted = _Roles(label, qid, weight, docid, comment)
     cells = _read(raw, name, format, wanted)
-    roles = _found(cells, wanted)
+    return _data(cells, wanted, missing)
+
+
+def table_batches(
+    path: str | os.PathLike[str],
+    batch_bytes: int,
+    *,
+    label: str = "label",
+    qid: str | None = "qid",
+    weight: str | None = "weight",
+    docid: str | None = "docid",
+    comment: str | None = "comment",
+    missing: float | None = None,
+) -> Iterator[RankingData]:
+    """Read a Parquet file in batches of about so many bytes; the rest is as in :func:`load_table`."""
+    arrow = _pyarrow()
+    import pyarrow.parquet as parquet
+
+    name, wanted, rows = os.fspath(path), _Roles(label, qid, weight, docid, comment), 0
+    try:
+        with parquet.ParquetFile(path) as file:
+            step = max(1, batch_bytes // (8 * max(1, len(file.schema_arrow.names))))
+            for batch in file.iter_batches(step):
+                table = arrow.Table.from_batches([batch])
+                yield _data(Cells(table, name, None, rows), wanted, missing)
+                rows += table.num_rows
+    except arrow.ArrowException as error:
+        raise MarginRankError(f"{name}: expected parquet data; pyarrow says: {error}") from None
+
+
+def _data(cells: Cells, wanted: _Roles, missing: float | None) -> RankingData:
+    name, roles = cells.name, _found(cells, wanted)
     if cells.table.num_rows == 0:
         raise MarginRankError(f"{name}: expected at least one row, got none.")
     texts = {role: getattr(roles, role) for role in ("docid", "comment") if getattr(roles, role)}
@@ -77,8 +110,8 @@ def load_table(
     try:
         return RankingData(
             _matrix(cells, names, missing),
-            as_numbers(cells, label),
-            qid=None if qid is None else as_ids(cells, qid),
+            as_numbers(cells, wanted.label),
+            qid=None if wanted.qid is None else as_ids(cells, wanted.qid),
             sample_weight=None if roles.weight is None else as_numbers(cells, roles.weight),
             feature_names=names,
             comments=_comments({role: as_texts(cells, column) for role, column in texts.items()}),

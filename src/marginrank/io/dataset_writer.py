@@ -1,0 +1,186 @@
+"""Data sets on disk, written in a temporary folder that takes its place when everything is there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank.exceptions import MarginRankError
+from marginrank.io import dataset_rows as rows
+from marginrank.io.dataset_files import ArrayFile, write_arrays
+from marginrank.io.dataset_manifest import MANIFEST, Manifest, chunk_rows
+from marginrank.io.dataset_regroup import Regrouping
+from marginrank.io.dataset_rows import Block
+from marginrank.io.dataset_sources import Source
+from marginrank.io.dataset_stage import ChunkLimits, Stage
+
+_MANY_LEVELS = 20
+
+
+def write_chunks(
+    target: Path, source: Source, limits: ChunkLimits, *, dense: bool | str, overwrite: bool, resume: bool
+) -> None:
+    """Write the rows of a source as a data set.
+
+    Parameters
+    ----------
+    target : Path
+        The folder to be.
+    source : Source
+        The rows.
+    limits : ChunkLimits
+        The size of chunks.
+    dense : bool or "auto"
+        Whether sparse rows become dense in the end; "auto" where at least half of the entries are not zero.
+    overwrite, resume : bool
+        Whether to replace a data set, and to go on with a writing that was stopped.
+    """
+    _check_target(target, overwrite)
+    folder = target.parent / f".{target.name}.partial"
+    if not resume:
+        shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise MarginRankError(f"{target}: the folder cannot be made there: {error.strerror}.") from None
+    identity = {"source": source.identity, "limits": list(limits)}
+    stage = Stage(folder, limits, identity, widening=source.widening)
+    for piece in source.pieces(stage.position):
+        stage.add(piece.block, piece.position)
+    stage.finish()
+    _Assembly(folder, stage, source, limits, dense).write()
+    _put_in_place(folder, target)
+
+
+class _Assembly:
+    """From a stage that is complete to the files of a data set."""
+
+    def __init__(
+        self, folder: Path, stage: Stage, source: Source, limits: ChunkLimits, dense: bool | str
+    ) -> None:
+        self._folder, self._stage, self._source = folder, stage, source
+        self._regrouping = Regrouping(stage, limits) if stage.scattered else None
+        self._dense = self._becomes_dense(dense)
+
+    def write(self) -> None:
+        """Write chunks, pairs and manifest, and remove what was needed on the way."""
+        for leftover in self._folder.glob("chunk-*.bin"):
+            leftover.unlink()
+        levels = self._labels()
+        chunks = self._final() if self._regrouping is not None or self._dense else self._renamed()
+        manifest = Manifest(
+            n_rows=sum(map(chunk_rows, chunks)),
+            n_features=self._stage.n_features,
+            n_queries=_n_queries(chunks),
+            storage="dense" if "X" in chunks[0].arrays else "csr",
+            dtype=np.dtype(_features(chunks[0])[0]).name,
+            labels=levels,
+            feature_names=self._source.feature_names,
+            chunks=tuple(chunks),
+            pairs=self._pairs(),
+        )
+        manifest.write(self._folder)
+        kept = {MANIFEST, "pairs.bin", *(chunk.file for chunk in chunks)}
+        for path in self._folder.iterdir():
+            if path.name not in kept:
+                path.unlink()
+
+    def _becomes_dense(self, dense: bool | str) -> bool:
+        chunks = self._stage.chunks
+        if "X" in chunks[0].arrays or not dense:
+            return False
+        stored = sum(chunk.arrays["X_data"][1][0] for chunk in chunks)
+        return dense is True or 2 * stored >= sum(map(chunk_rows, chunks)) * self._stage.n_features
+
+    def _final(self) -> list[ArrayFile]:
+        chunks = []
+        for number, block in enumerate(self._blocks()):
+            if self._dense:
+                block["X"] = block["X"].toarray()
+            chunks.append(write_arrays(self._folder, f"chunk-{number:06d}.bin", rows.arrays_of(block)))
+        return chunks
+
+    def _blocks(self) -> Iterator[Block]:
+        if self._regrouping is not None:
+            return self._regrouping.blocks(self._folder)
+        return (self._stage.block(number) for number in range(len(self._stage.chunks)))
+
+    def _renamed(self) -> list[ArrayFile]:
+        """Return the chunks as they were staged, under their last names; both names exist until all do."""
+        chunks = []
+        for number, chunk in enumerate(self._stage.chunks):
+            last = chunk._replace(file=f"chunk-{number:06d}.bin")
+            _link(self._folder / chunk.file, self._folder / last.file)
+            chunks.append(last)
+        return chunks
+
+    def _pairs(self) -> ArrayFile | None:
+        arrays = self._source.pairs()
+        if not arrays:
+            return None
+        if self._regrouping is not None:
+            arrays["pairs"] = self._regrouping.new_numbers()[arrays["pairs"]]
+        return write_arrays(self._folder, "pairs.bin", arrays)
+
+    def _labels(self) -> dict[str, Any] | None:
+        """Return the number of rows by label, or the range where there are many labels."""
+        counts: dict[float, int] = {}
+        low, high, few = np.inf, -np.inf, True
+        for number in range(len(self._stage.chunks)):
+            y = self._stage.arrays(number).get("y")
+            if y is None:
+                return None
+            low, high = min(low, float(y.min())), max(high, float(y.max()))
+            if few:
+                _count(counts, y)
+                few = len(counts) <= _MANY_LEVELS
+        if not few:
+            return {"lowest": low, "highest": high}
+        return {f"{label:g}": counts[label] for label in sorted(counts)}
+
+
+def _count(counts: dict[float, int], y: NDArray[np.float64]) -> None:
+    levels, sizes = np.unique(y, return_counts=True)
+    for level, size in zip(levels.tolist(), sizes.tolist(), strict=True):
+        counts[level] = counts.get(level, 0) + size
+
+
+def _features(chunk: ArrayFile) -> tuple[str, tuple[int, ...], int]:
+    return chunk.arrays["X" if "X" in chunk.arrays else "X_data"]
+
+
+def _n_queries(chunks: list[ArrayFile]) -> int | None:
+    if "query_sizes" not in chunks[0].arrays:
+        return None
+    return sum(chunk.arrays["query_sizes"][1][0] for chunk in chunks)
+
+
+def _link(old: Path, new: Path) -> None:
+    try:
+        os.link(old, new)
+    except OSError:  # a file system without links
+        shutil.copyfile(old, new)
+
+
+def _check_target(target: Path, overwrite: bool) -> None:
+    if not target.exists():
+        return
+    if not (target / MANIFEST).is_file():
+        raise MarginRankError(f"{target} is there already and is no data set; write elsewhere.")
+    if not overwrite:
+        raise MarginRankError(f"{target} is there already; pass overwrite=True to replace it.")
+
+
+def _put_in_place(folder: Path, target: Path) -> None:
+    old = target.parent / f".{target.name}.old"
+    shutil.rmtree(old, ignore_errors=True)
+    if target.exists():
+        os.rename(target, old)
+    os.rename(folder, target)
+    shutil.rmtree(old, ignore_errors=True)
