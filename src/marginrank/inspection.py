@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import PairLabels
 from marginrank.data import RankingData
-from marginrank.designs import MatrixDesign
+from marginrank.designs import matrix_design
 from marginrank.scaling import column_scale
 from marginrank.threads import resolve_threads
 from marginrank.validation import is_sparse
@@ -195,7 +195,7 @@ def _named(chosen: NDArray[np.bool_], names: tuple[str, ...] | None) -> list[str
 
 def _pass_seconds(data: RankingData, threads: int) -> float:
     """Time one product with X and one with its transpose."""
-    design = MatrixDesign(data.X, n_threads=threads)
+    design = matrix_design(data.X, n_threads=threads)
     seconds = []
     for _ in range(_TIMINGS):  # the first one wakes threads and fetches X from memory
         start = perf_counter()

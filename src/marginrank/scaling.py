@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.chunks import ChunkedMatrix
 from marginrank.exceptions import MarginRankError
 from marginrank.validation import Matrix, Vector, is_sparse
 
@@ -44,12 +45,50 @@ def column_scale(
     """
     if scale not in ("standard", "minmax"):
         raise MarginRankError(f"scale must be None, 'standard' or 'minmax'; got {scale!r}.")
-    if is_sparse(X):
+    if isinstance(X, ChunkedMatrix):
+        divisor, largest = _chunked_scale(X, scale, rows, weight)
+    elif is_sparse(X):
         divisor, largest = _sparse_scale(X if rows is None else X[rows], scale, weight)
     else:
         divisor, largest = _dense_scale(X, scale, rows, weight)
     # Rounding leaves a constant column a tiny spread, which would blow its noise up.
     return np.where(divisor > 10 * np.finfo(X.dtype).eps * largest, divisor, 1.0)
+
+
+def _chunked_scale(
+    X: ChunkedMatrix, scale: Scale, rows: NDArray[np.int64] | None, weight: Vector | None
+) -> tuple[Vector, Vector]:
+    """Return the divisors and the largest absolute values of the columns, a chunk at a time."""
+    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+    total, mean, squares = 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for first, last, block in X.blocks(rows):
+        w = None if weight is None else weight[first:last]
+        block_low, block_high, block_mean, variance = _moments(block, w)
+        np.minimum(low, block_low, out=low)
+        np.maximum(high, block_high, out=high)
+        amount = float(last - first) if w is None else float(w.sum())
+        shift = block_mean - mean
+        squares += variance * amount + np.square(shift) * (total * amount / (total + amount))
+        mean += shift * (amount / (total + amount))
+        total += amount
+    largest = np.maximum(np.abs(low), np.abs(high))
+    return (high - low if scale == "minmax" else np.sqrt(squares / total)), largest
+
+
+def _moments(X: Matrix, weight: Vector | None) -> tuple[Vector, Vector, Vector, Vector]:
+    """Return the least and largest value, the mean and the variance of each column, dense or CSR."""
+    if is_sparse(X):
+        from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
+
+        X = X.copy()
+        X.sum_duplicates()
+        found = (*min_max_axis(X, axis=0), *mean_variance_axis(X, axis=0, weights=weight))
+        low, high, mean, variance = (np.asarray(values, dtype=np.float64) for values in found)
+        return low, high, mean, variance
+    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    mean = np.average(X, axis=0, weights=weight).astype(np.float64)
+    deviation, _ = _dense_scale(X, "standard", None, weight)
+    return low, high, mean, np.square(deviation)
 
 
 def _sparse_scale(X: Matrix, scale: Scale, weight: Vector | None) -> tuple[Vector, Vector]:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginrank import validation as gate
 from marginrank.data import RankingData
-from marginrank.designs import Design, MatrixDesign, ScaledDesign
+from marginrank.designs import Design, ScaledDesign, matrix_design
 from marginrank.estimators.evaluation_sets import EvaluationSet, read_evaluation_sets
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import ComparesPairs, Loss
@@ -135,7 +135,7 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _scoring_design(self, matrix: Any) -> Design:
         """Return the design of rows that are scored once."""
-        return MatrixDesign(matrix, n_threads=resolve_threads(self.n_jobs))
+        return matrix_design(matrix, n_threads=resolve_threads(self.n_jobs))
 
     def _scores(self, matrix: Any) -> NDArray[np.float64]:
         design = self._scoring_design(matrix)
@@ -274,7 +274,7 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _design(self, X: Matrix, rows: Any, weight: Vector | None) -> tuple[Design, Vector | None]:
         """Return the design of some rows and the column scale that it divides by."""
-        design: Design = MatrixDesign(X, rows, n_threads=resolve_threads(self.n_jobs))
+        design: Design = matrix_design(X, rows, n_threads=resolve_threads(self.n_jobs))
         scale = self._column_scale(X, rows, weight)
         return (design if scale is None else ScaledDesign(design, scale)), scale
 

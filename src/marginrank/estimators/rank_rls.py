@@ -13,8 +13,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from marginrank import validation as gate
+from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
-from marginrank.designs import Design, MatrixDesign, ScaledDesign
+from marginrank.designs import Design, ScaledDesign, matrix_design
 from marginrank.estimators.direct_runs import DirectRuns
 from marginrank.estimators.evaluation_sets import EvaluationSet
 from marginrank.estimators.least_squares_runs import LeastSquaresRuns, Outcome
@@ -370,6 +371,13 @@ class RankRLS(LinearRanker):
         self._keep(outcome, problem)
 
     def _goes_direct(self, problem: QueryProblem) -> bool:
+        if isinstance(problem.data.X, ChunkedMatrix):
+            if self.solver == "direct":
+                raise MarginRankError(
+                    "The direct solver needs the rows in memory, and these are on disk. Use solver='cg' or "
+                    "'auto', or train on data.in_memory()."
+                )
+            return False
         if self.solver != "auto" or self.regularization != "tikhonov":
             return self.solver == "direct"
         data = problem.data
@@ -419,7 +427,7 @@ class RankRLS(LinearRanker):
         return runs.plain(alpha, sets)
 
     def _followed(self, X: Matrix, scale: Vector | None) -> Design:
-        design: Design = MatrixDesign(X, n_threads=resolve_threads(self.n_jobs))
+        design: Design = matrix_design(X, n_threads=resolve_threads(self.n_jobs))
         return design if scale is None else ScaledDesign(design, scale)
 
     def _keep(self, outcome: Outcome, problem: Problem) -> None:

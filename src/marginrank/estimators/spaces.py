@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from marginrank.designs import Design, MappedRows, MatrixDesign, ScaledRows, scale_rows
+from marginrank.designs import Design, MappedRows, ScaledRows, matrix_design, scale_rows
 from marginrank.designs.blocks import BlockMap
 from marginrank.designs.mapped import Store
 from marginrank.feature_maps import FeatureMap
@@ -58,11 +58,11 @@ class RawColumns:
 
     def held_out(self, rows: Rows | None) -> Design:
         """Return the design of training rows."""
-        return MatrixDesign(self.X, rows, n_threads=self.n_threads)
+        return matrix_design(self.X, rows, n_threads=self.n_threads)
 
     def further(self, X: Matrix) -> Design:
         """Return the design of other rows."""
-        return MatrixDesign(X, n_threads=self.n_threads)
+        return matrix_design(X, n_threads=self.n_threads)
 
     def release(self) -> None:
         """Nothing is held beside X."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from marginrank import validation as gate
 from marginrank.atomic_write import atomic_write
 from marginrank.data import RankingData
-from marginrank.designs import Design, MatrixDesign, mapped_design
+from marginrank.designs import Design, mapped_design, matrix_design
 from marginrank.exceptions import MarginRankError, ModelFileError
 from marginrank.model import file_format
 from marginrank.model.columns import model_matrix
@@ -204,7 +204,7 @@ class RankingModel:
 
     def _design(self, X: Matrix, n_threads: int) -> Design:
         if self.mapping is None:
-            return MatrixDesign(X, n_threads=n_threads)
+            return matrix_design(X, n_threads=n_threads)
         return mapped_design(self.mapping.block_map(), X, n_threads=n_threads, store="recompute")
 
     def _normalized(self, X: Matrix, qid: Any) -> NDArray[Any]:
