@@ -1,5 +1,8 @@
 """alpha="auto" and gamma="auto" of KernelRankSVM: curves of separate models, over maps computed once."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 
@@ -208,6 +211,16 @@ def test_the_model_file_knows_what_was_chosen():
     saved = model.to_model()
     assert saved.metadata["alpha"] == model.alpha_
     assert saved.feature_map.gamma_ == model.gamma_
+
+
+def test_all_fitted_attributes_are_documented():
+    searched = KernelRankSVM(gamma="auto", gammas=GAMMAS, cv=2, **SETTINGS).fit(X, Y, qid=QID)
+    recorded = KernelRankSVM(gamma=1.0, **SETTINGS).fit(X, Y, qid=QID, eval_set=(XV, YV), eval_qid=QV)
+    attributes = inspect.getdoc(KernelRankSVM).split("Attributes\n")[1].split("See Also\n")[0]
+    headings = " ".join(line for line in attributes.splitlines() if line and not line.startswith(" "))
+    for name in {*vars(searched), *vars(recorded)}:
+        if name.endswith("_") and not name.startswith("_"):
+            assert re.search(rf"\b{name}\b", headings), name
 
 
 def test_first_of_equal_rows_is_the_best():
