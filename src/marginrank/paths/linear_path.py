@@ -30,6 +30,7 @@ from marginrank.validation import Vector
 
 _DECADES = 1e-5  # alpha_min by default, of alpha_max
 _DIRECT_ALPHAS = 200
+_SMALLEST_EPS = 1e-8  # steps shrink with its root, and bounds lose their digits soon after
 
 
 @dataclass(frozen=True)
@@ -216,8 +217,10 @@ def certified_path(
 ) -> LinearRankPath:
     """Trace the path of any design and loss; see :func:`rank_path` for the parameters."""
     eps = gate.check_positive(eps, "eps")
-    if eps >= 1.0:
-        raise MarginRankError(f"eps must be below 1, as a part of the objective; got {eps:g}.")
+    if not _SMALLEST_EPS <= eps < 1.0:
+        raise MarginRankError(
+            f"eps must be from {_SMALLEST_EPS:g} to below 1, as a part of the objective; got {eps:g}."
+        )
     watchers = check_callbacks(callbacks)
     top, bottom = _interval(problem, alpha_max, alpha_min)
     tracer = PathTracer(problem.design, problem.loss, eps)

@@ -22,13 +22,16 @@ from marginrank.solvers import CuttingPlanes, QuasiNewton
 from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.validation import Vector
 
-# Farther apart, interpolated models need as many solutions between them; closer, each costs its start.
+# How far the knots lie apart at eps = 1e-3; what models between them miss grows with the distance. Farther
+# apart they need as many solutions between them, closer each one costs its start.
 _FACTOR = 1.6
+_GROWTH = 1.0 / 6.0
 # Parts of eps: what a solution goes down to, and what every node must reach, so that lines from there go
 # somewhere: a node that only just reaches eps proves nothing beside it.
-_SOLVED, _PROVED = 0.8, 0.9
+_SOLVED, _PROVED = 0.8, 0.95
 _QP_PRECISION = 0.02
-_SPAN = 5
+_NARROWEST = 1e-9  # a hole that stays open down to here is one of rounding
+_SPAN = 5  # models whose combinations are tried as a start; ten are no better
 
 
 class PathTracer:
@@ -99,7 +102,8 @@ class PathTracer:
         return status
 
     def _descend(self, alpha_max: float, alpha_min: float, report: Callable[[], bool]) -> str:
-        steps = int(np.ceil(np.log(alpha_max / alpha_min) / np.log(_FACTOR) - 1e-9))
+        distance = np.log(_FACTOR) * (self._eps / 1e-3) ** _GROWTH
+        steps = int(np.ceil(np.log(alpha_max / alpha_min) / distance - 1e-9))
         upper = self._solve(alpha_max, None)
         if upper is None:
             return "stalled"
@@ -151,6 +155,8 @@ class PathTracer:
             if hole is None:
                 self._prolong(lower, upper, below)
                 continue
+            if hole[1] <= hole[0] * (1.0 + _NARROWEST):
+                return False
             alpha = float(np.sqrt(hole[0] * hole[1]))
             self._bound(alpha, above.product / above.alpha)
             if self.lines.prove(_on_chord(alpha, below, above), self._eps):
@@ -171,7 +177,7 @@ class PathTracer:
 
     def _prove_by_plane(self, point: Point, node: Node) -> bool:
         """Whether the value at a node is within eps, if need be with a plane from there."""
-        if self.lines.prove(node, _SOLVED * self._eps):
+        if self.lines.prove(node, _PROVED * self._eps):
             return True
         slope = point.risk_gradient
         self.passes += point.objective.passes

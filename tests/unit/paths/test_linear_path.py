@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from marginrank import RankingData, RankRLS, RankSVM
 from marginrank.exceptions import MarginRankError, NothingToRankError
@@ -167,6 +168,41 @@ def test_pairs_that_contradict_each_other_need_an_alpha_and_give_zero():
     assert path.coef_at(0.05) == pytest.approx(0.0)
 
 
+def test_margins_of_zero_are_met_by_no_model_at_all():
+    data = RankingData([[0.0], [1.0]], pairs=[[0, 1]], pair_margin=0.0)
+    path = rank_path(data, alpha_max=1.0, alpha_min=0.01)
+    assert path.coef_at(0.05) == pytest.approx(0.0)
+    assert path.gap_at(0.05) == 0.0
+
+
+def test_features_that_say_nothing_give_zero():
+    path = rank_path(np.ones((4, 2)), [0, 1, 2, 3], alpha_max=1.0, alpha_min=0.01)
+    np.testing.assert_array_equal(path.coef_at(0.05), np.zeros(2))
+    assert path.objective_at(0.05) == pytest.approx((1.0, 1.0))
+
+
+def test_no_solution_at_all_is_an_error(monkeypatch):
+    X, y, qid = rows()
+    monkeypatch.setattr(PathTracer, "_solve", lambda self, alpha, start: None)
+    with pytest.raises(MarginRankError, match=r"No model within eps=0\.001"):
+        rank_path(X, y, qid=qid, alpha_max=TOP, alpha_min=BOTTOM)
+
+
+def test_a_solution_out_of_reach_ends_the_path_with_a_warning(monkeypatch):
+    X, y, qid = rows()
+    solve = PathTracer._solve
+
+    def give_up(self, alpha, start):
+        return None if alpha < 0.1 else solve(self, alpha, start)
+
+    monkeypatch.setattr(PathTracer, "_solve", give_up)
+    with pytest.warns(ConvergenceWarning, match="could not be certified"):
+        path = rank_path(X, y, qid=qid, alpha_max=TOP, alpha_min=BOTTOM)
+    assert path.status_ == "stalled"
+    assert 0.1 <= path.alpha_min_ < 0.2
+    assert max(path.gap_at(alpha) for alpha in random_alphas(path, 50)) <= 1e-3 * (1 + 1e-9)
+
+
 def test_tied_labels_are_nothing_to_rank():
     with pytest.raises(NothingToRankError):
         rank_path(np.eye(3), [1, 1, 1])
@@ -178,7 +214,8 @@ def test_tied_labels_are_nothing_to_rank():
         ({"alpha_max": 1.0, "alpha_min": 2.0}, "alpha_min must be at most"),
         ({"alpha_max": -1.0}, "alpha_max"),
         ({"eps": 0.0}, "eps"),
-        ({"eps": 1.0}, "eps must be below 1"),
+        ({"eps": 1.0}, "eps must be from"),
+        ({"eps": 1e-12}, "eps must be from"),
         ({"loss": "logistic"}, "loss"),
         ({"scale": "unit"}, "scale"),
         ({"callbacks": 3}, "callbacks"),
