@@ -50,6 +50,7 @@ _MODULES = {
     "metrics",
     "model",
     "model_selection",
+    "paths",
     "regularization",
 }
 

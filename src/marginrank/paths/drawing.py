@@ -61,7 +61,7 @@ def _draw_coefficients(axis: Any, path: LinearPath, n_features: int) -> None:
     for column, curve in zip(largest, curves.T, strict=True):
         axis.plot(alphas, curve, linewidth=1.2, label=str(column))
     axis.set_ylabel("coefficient")
-    axis.legend(title="feature", fontsize="x-small", ncols=2, loc="upper left")
+    axis.legend(title="feature", fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def _draw_validation(axis: Any, selection: PathSelection) -> None:
@@ -69,7 +69,7 @@ def _draw_validation(axis: Any, selection: PathSelection) -> None:
     if np.isfinite(selection.std).all():
         low, high = selection.curve - selection.std, selection.curve + selection.std
         axis.fill_between(selection.alphas, low, high, color="C0", alpha=0.2, linewidth=0)
-    axis.plot([selection.alpha], [selection.score], "o", color="C3")
-    label = f"alpha = {selection.alpha:.2g}: {selection.score:.4f}"
-    axis.annotate(label, (selection.alpha, selection.score), textcoords="offset points", xytext=(8, -14))
+    label = f"{selection.score:.4f} at alpha = {selection.alpha:.3g}"
+    axis.plot([selection.alpha], [selection.score], "o", color="C3", label=label)
+    axis.legend(fontsize="small", loc="best")
     axis.set_ylabel(selection.metric)
