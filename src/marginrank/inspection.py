@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import PairLabels
+from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
 from marginrank.designs import matrix_design
+from marginrank.exceptions import MarginRankError
 from marginrank.scaling import column_scale
 from marginrank.threads import resolve_threads
 from marginrank.validation import is_sparse
@@ -106,6 +108,10 @@ def inspect(data: RankingData, *, n_jobs: int | None = None) -> Inspection:
     (1, 2, [1])
     """
     threads = resolve_threads(n_jobs)
+    if isinstance(data.X, ChunkedMatrix):
+        raise MarginRankError(
+            "inspect looks at data in memory; take a sample of data on disk: data.subset(rows)."
+        )
     content = _preferences(data) if data.pairs is not None else _comparisons(data, threads)
     constant = _constant_columns(data.X)
     spread = column_scale(data.X, "standard")

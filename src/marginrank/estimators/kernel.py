@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags, check_random_state
 
 from marginrank import validation as gate
+from marginrank.chunks import ChunkedMatrix
 from marginrank.data import TrainingView
 from marginrank.designs import Design, mapped_design
 from marginrank.designs.mapped import check_store
@@ -269,6 +270,11 @@ class KernelRankSVM(PairwiseRanker):
 
     def _spaces(self, X: Matrix, whole: Part) -> Sequence[Space]:
         """Return a space for each gamma; maps are fitted on the rows that are trained on."""
+        if isinstance(X, ChunkedMatrix):
+            raise MarginRankError(
+                "KernelRankSVM does not train over data on disk; read a sample of the rows into memory "
+                "(subset), or transform blocks by a feature map before they are written, and use RankSVM."
+            )
         rows = None
         if whole.rows is not None and len(whole.rows) < X.shape[0] and self.kernel != "precomputed":
             rows = np.sort(whole.rows)

@@ -28,6 +28,7 @@ from marginrank.paths.gram import Kernel, check_memory, distinct_points, gram_ma
 from marginrank.paths.graphs import GraphPairs, graph_pairs
 from marginrank.paths.kernel_model import KernelRankPath
 from marginrank.paths.progress import PathCallback, PathLine, PathProgress
+from marginrank.solvers.callbacks import check_callbacks
 from marginrank.threads import one_blas_thread
 
 __all__ = ["KernelRankPath", "kernel_rank_path"]
@@ -124,7 +125,7 @@ def kernel_rank_path(
     >>> path.predict([[1.0, 1.0], [-1.0, 1.0]], alpha=1e-3).argmax()
     np.int64(0)
     """
-    watchers = _check_callbacks(callbacks)
+    watchers = check_callbacks(callbacks)
     function = Kernel(kernel, gamma, degree, coef0, kernel_params)
     data = _as_data(X, y, qid, pairs, sample_weight, query_weight)
     if max_events is not None and (not isinstance(max_events, Integral) or max_events < 1):
@@ -206,13 +207,6 @@ def _run(
     except KeyboardInterrupt:
         return "interrupted"
     return "max_events"
-
-
-def _check_callbacks(callbacks: Any) -> list[PathCallback]:
-    found = [] if callbacks is None else [callbacks] if callable(callbacks) else callbacks
-    if not isinstance(found, list | tuple) or not all(callable(callback) for callback in found):
-        raise MarginRankError(f"callbacks must be a callable or a list of them; got {callbacks!r}.")
-    return list(found)
 
 
 def _warn(path: KernelRankPath) -> None:

@@ -9,8 +9,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from marginrank import RankingData, RankRLS, RankSVM, open_dataset, write_dataset
+from marginrank import (
+    KernelRankSVM,
+    RankingData,
+    RankRLS,
+    RankSVM,
+    StructuredRankSVM,
+    open_dataset,
+    write_dataset,
+)
 from marginrank.exceptions import MarginRankError
+from marginrank.inspection import inspect
 from marginrank.scaling import column_scale
 
 
@@ -27,6 +36,7 @@ RANKERS = {
     "squared hinge": RankSVM("squared_hinge", alpha=1e-3, solver="newton"),
     "mean over queries": RankSVM(alpha=1e-3, weighting="queries"),
     "least squares": RankRLS(alpha=1e-3, solver="cg"),
+    "structured": StructuredRankSVM("ndcg", alpha=1e-2, relevance=1),
 }
 
 
@@ -175,3 +185,12 @@ def test_memory_does_not_grow_with_the_data(tmp_path, mmap):
     # 140 MB of features; a few chunks of 8 MB, a block of 4 MB and vectors of 1.4 MB are what it takes.
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 70
+
+
+def test_what_wants_data_in_memory_says_so(tmp_path):
+    rng = np.random.default_rng(0)
+    data = write_dataset(tmp_path / "x.mrd", rng.random((40, 3)), rng.integers(3, size=40), chunk_rows=10)
+    with pytest.raises(MarginRankError, match="does not train over data on disk"):
+        KernelRankSVM(n_components=5).fit(data)
+    with pytest.raises(MarginRankError, match="looks at data in memory"):
+        inspect(data)
