@@ -27,6 +27,7 @@ COMMANDS = {
     "inspect": "Look through DATA before training on it.",
     "predict": "Score the rows of DATA with MODEL, in their order.",
     "train": "Train a ranker on DATA and write the model to a file.",
+    "tune": "Search for the best alpha on DATA, and show the whole search.",
 }
 
 

@@ -32,6 +32,10 @@ def _check_metrics(
     return values
 
 
+def _check_metric(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    return value if value is None else _check_metrics(context, parameter, (value,))[0]
+
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 as_json: Decorator = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
@@ -55,6 +59,13 @@ metric: Decorator = click.option(
     show_default=True,
     callback=_check_metrics,
     help="A metric, such as ndcg@10, map, mrr, p@5, auc; may be repeated.",
+)
+selection_metric: Decorator = click.option(
+    "-m",
+    "--metric",
+    default=None,
+    callback=_check_metric,
+    help="What to select by, such as ndcg@10, map or auc.  [default: pairwise_error, or the target]",
 )
 ignore_unknown: Decorator = click.option(
     "--ignore-unknown", is_flag=True, help="Leave out features that the model does not know."

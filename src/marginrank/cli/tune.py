@@ -1,0 +1,181 @@
+"""``marginrank tune``: the search for alpha as a table."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import click
+import numpy as np
+
+from marginrank.cli import interrupts, options
+from marginrank.cli.methods import check_parameters, choose_method, make_ranker, method_options
+from marginrank.cli.output import counted, print_facts, print_json, print_table, rounded, seconds_for_people
+from marginrank.cli.progress import TrainingBar
+from marginrank.cli.training_files import TrainingFiles, check_outputs, training_files
+from marginrank.data import RankingData
+from marginrank.metrics import Metric
+from marginrank.model import RankingModel
+
+
+def _search_options(command: Any) -> Any:
+    """Add the options of the methods: alpha is what is searched for, so it is none of them."""
+    command = method_options(command)
+    for option in command.__click_params__:
+        if option.help is not None:
+            option.help = option.help.replace(" for --alpha auto", "")
+    command.__click_params__ = [option for option in command.__click_params__ if option.name != "alpha"]
+    return command
+
+
+@click.command()
+@click.argument("data")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Also write the chosen model (.mrk).")
+@_search_options
+@training_files
+@options.jobs
+@options.as_json
+def tune(
+    output: str | None,
+    method: str | None,
+    files: TrainingFiles,
+    metric: Metric | None,
+    jobs: int | None,
+    as_json: bool,
+    **parameters: Any,
+) -> None:
+    """Search for the best alpha on DATA, and show the whole search.
+
+    Each alpha of a grid is measured on the data that --validate names, else by cross-validation over
+    queries. The same as train --alpha auto, without having to write a model.
+
+    \b
+    Examples:
+      marginrank tune train.txt --validate vali.txt -m ndcg@10
+      marginrank tune train.txt --method rankrls --cv 10 --rule one_se
+      marginrank tune train.txt --target map --alphas 1e-4:1:9 -o model.mrk
+    """
+    method = choose_method(method, parameters)
+    chosen = check_parameters(method, {**parameters, "alpha": "auto"}, pairs=files.pairs is not None)
+    if chosen.get("regularization") == "early_stopping":
+        raise click.UsageError("--regularization early_stopping has no alpha to search for; use train.")
+    check_outputs(output)
+    rows, checked = files.read()
+    ranker = make_ranker(method, chosen | ({} if metric is None else {"metric": metric}), jobs)
+    started = perf_counter()
+    with interrupts.orderly(writes=False):
+        _fit(ranker, rows, checked)
+    seconds = perf_counter() - started
+    if output is not None:
+        model = RankingModel.from_estimator(ranker, query_normalization=files.query_normalization)
+        with interrupts.orderly(writes=True):
+            model.save(output)
+    report = {"method": method, **_report(ranker, files, rows), "seconds": seconds, "model": output}
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+
+
+def _fit(ranker: Any, rows: RankingData, checked: RankingData | None) -> None:
+    with TrainingBar(ranker, _selects_by(ranker)) as bar:
+        fit = ranker.fit if rows.pairs is None else ranker.fit_pairs
+        fit(rows, eval_set=checked, callbacks=bar)
+
+
+def _selects_by(ranker: Any) -> str:
+    if ranker.metric is not None:
+        return str(ranker.metric)
+    return ranker.target if isinstance(ranker.target, str) else max(ranker.target, key=ranker.target.get)
+
+
+def search_table(ranker: Any) -> list[dict[str, Any]]:
+    """Return what was measured at each alpha, and at each gamma where that was searched for too.
+
+    Examples
+    --------
+    >>> from marginrank import RankSVM
+    >>> ranker = RankSVM(alpha="auto", alphas=[1.0, 0.1], cv=2).fit([[1], [2], [3], [4]], [1, 2, 3, 4])
+    >>> [(row["alpha"], row["mean"], row["chosen"]) for row in search_table(ranker)]
+    [(1.0, 0.0, True), (0.1, 0.0, False)]
+    """
+    gammas = getattr(ranker, "gammas_", [None])
+    shape = (len(gammas), -1)
+    tables = (
+        np.reshape(t, shape) for t in (ranker.alphas_, ranker.validation_curve_, ranker.validation_std_)
+    )
+    return [
+        {
+            **({} if gamma is None else {"gamma": float(gamma)}),
+            "alpha": float(alpha),
+            "mean": float(mean),
+            "standard_error": float(error),
+            "chosen": bool(alpha == ranker.alpha_ and (gamma is None or gamma == ranker.gamma_)),
+        }
+        for gamma, *figures in zip(gammas, *tables, strict=True)
+        for alpha, mean, error in zip(*figures, strict=True)
+    ]
+
+
+def _report(ranker: Any, files: TrainingFiles, rows: RankingData) -> dict[str, Any]:
+    search = search_table(ranker)
+    best = next(row for row in search if row["chosen"])
+    alphas = [row["alpha"] for row in search if row.get("gamma") == best.get("gamma")]
+    ends = {min(alphas): "smallest", max(alphas): "largest"} if len(alphas) > 1 else {}
+    return {
+        "rows": rows.n_rows,
+        "queries": rows.n_queries,
+        "features": rows.n_features,
+        "metric": _selects_by(ranker),
+        "selected_on": files.validate,
+        "search": search,
+        "alpha": ranker.alpha_,
+        "value": ranker.best_score_,
+        "end_of_grid": ends.get(best["alpha"]),
+        "passes": ranker.n_passes_,
+    }
+
+
+def _print(report: dict[str, Any]) -> None:
+    has_gamma = "gamma" in report["search"][0]
+    header = [*(["gamma"] if has_gamma else []), "alpha", report["metric"], "std. error", ""]
+    table = [
+        [
+            *([f"{row['gamma']:.3g}"] if has_gamma else []),
+            f"{row['alpha']:.3g}",
+            rounded(row["mean"]),
+            rounded(row["standard_error"]),
+            "<- chosen" if row["chosen"] else "",
+        ]
+        for row in report["search"]
+    ]
+    print_table("", header, table)
+    click.echo()
+    print_facts(_facts(report))
+
+
+def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
+    on = "by cross-validation" if report["selected_on"] is None else f"on {report['selected_on']}"
+    sizes = f"{counted(report['rows'], 'row')}, {counted(report['queries'], 'query')}"
+    facts = [
+        ("trained on", f"{sizes}; measured {on}"),
+        ("chosen", f"alpha {report['alpha']:.3g}: {report['metric']} {rounded(report['value'])}"),
+        ("took", f"{report['passes']:g} passes over the data, {seconds_for_people(report['seconds'])}"),
+    ]
+    advice = _advice(report)
+    if advice is not None:
+        facts.append(("advice", advice))
+    if report["model"] is not None:
+        facts.append(("model", str(report["model"])))
+    return facts
+
+
+def _advice(report: dict[str, Any]) -> str | None:
+    """Return where to look further, where the grid ends too early to tell."""
+    figures = {row["mean"] for row in report["search"]}
+    if len(figures) == 1 < len(report["search"]):
+        return "all alphas are equally good; try others with --alphas"
+    if report["end_of_grid"] is None:
+        return None
+    beyond = "smaller" if report["end_of_grid"] == "smallest" else "larger"
+    return f"that is the {report['end_of_grid']} alpha; try {beyond} ones with --alphas"
