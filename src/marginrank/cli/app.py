@@ -25,6 +25,7 @@ COMMANDS = {
     "convert": "Read SOURCE and write it to DESTINATION in another format.",
     "evaluate": "Measure SCORES, one a line, against the labels of DATA.",
     "inspect": "Look through DATA before training on it.",
+    "path": "Compute the models of every alpha on DATA, and choose one.",
     "predict": "Score the rows of DATA with MODEL, in their order.",
     "train": "Train a ranker on DATA and write the model to a file.",
     "tune": "Search for the best alpha on DATA, and show the whole search.",

@@ -1,4 +1,4 @@
-"""A bar on a terminal while a model trains."""
+"""A bar on a terminal while a model trains or a path is computed."""
 
 from __future__ import annotations
 
@@ -30,16 +30,7 @@ class TrainingBar:
         self._tol = ranker.tol
         self._metric = metric
         self._fills = not hasattr(ranker, "regularization")
-        terminal = console(stderr=True)
-        self._bar = Progress(
-            TextColumn("training"),
-            BarColumn(),
-            TextColumn("{task.fields[figures]}"),
-            TimeElapsedColumn(),
-            console=terminal,
-            disable=not terminal.is_terminal,
-            transient=True,
-        )
+        self._bar = _bar("training")
         self._task = self._bar.add_task("training", total=1.0 if self._fills else None, figures="")
 
     def __call__(self, state: State) -> None:
@@ -62,3 +53,37 @@ class TrainingBar:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.stop()
+
+
+class PathBar:
+    """A callback that fills a bar as a path goes down, in the logarithm of alpha."""
+
+    def __init__(self) -> None:
+        self._bar = _bar("path")
+        self._task = self._bar.add_task("path", total=1.0, figures="")
+
+    def __call__(self, state: Any) -> None:
+        """Show one state."""
+        self._bar.update(self._task, completed=state.done, figures=f"alpha {state.alpha:.1e}")
+
+    def __enter__(self) -> PathBar:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+
+def _bar(what: str) -> Progress:
+    terminal = console(stderr=True)
+    return Progress(
+        TextColumn(what),
+        BarColumn(),
+        TextColumn("{task.fields[figures]}"),
+        TimeElapsedColumn(),
+        console=terminal,
+        disable=not terminal.is_terminal,
+        transient=True,
+    )

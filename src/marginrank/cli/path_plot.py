@@ -1,0 +1,40 @@
+"""The picture of a path, in a file."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Any
+
+import click
+
+from marginrank.cli import interrupts
+from marginrank.exceptions import MarginRankError
+from marginrank.io.destinations import open_for_writing
+
+
+def check_plot(file: str) -> str:
+    """Return the format of a picture; refuse before the work what could not be drawn after it."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MarginRankError(
+            "--plot needs matplotlib, which is not installed: pip install 'marginrank[plot]'."
+        ) from None
+    known = sorted(Figure().canvas.get_supported_filetypes())
+    format = os.path.splitext(file)[1].lstrip(".").lower()
+    if format not in known:
+        raise click.UsageError(f"--plot {file}: the ending must be one of {', '.join(known)}.")
+    return format
+
+
+def write_plot(file: str, path: Any, feature_names: Any, first: int) -> None:
+    """Draw a path; features have the names or numbers of the data file, counted from ``first``."""
+    figure = path.plot()
+    for text in figure.axes[0].get_legend().get_texts():
+        column = int(text.get_text())
+        text.set_text(str(column + first) if feature_names is None else str(feature_names[column]))
+    memory = io.BytesIO()
+    figure.savefig(memory, format=check_plot(file), dpi=150)
+    with interrupts.orderly(writes=True), open_for_writing(file) as opened:
+        opened.write(memory.getvalue())
