@@ -26,7 +26,7 @@ def command() -> NoReturn:
     """Run the command line as a process, and end it.
 
     Not by way of ``sys.exit``: threads that a library has left behind can abort the process while Python
-    tidies up, after a command that went well (seen with pyarrow's reader of CSV), and that takes time.
+    tidies up (seen once, after pyarrow had read a CSV file), and tidying up takes time.
     """
     code = main()
     sys.stdout.flush()
