@@ -273,3 +273,10 @@ def make_ranker(name: str, parameters: dict[str, Any], jobs: int | None, seed: i
     if "random_state" in METHODS[name].parameters:
         parameters = {**parameters, "random_state": seed}
     return getattr(estimators, METHODS[name].estimator)(**parameters, n_jobs=jobs)
+
+
+def selects_by(ranker: Any) -> str:
+    """Return what figures on validation rows are of; of several targets the heaviest selects."""
+    if ranker.metric is not None:
+        return str(ranker.metric)
+    return ranker.target if isinstance(ranker.target, str) else max(ranker.target, key=ranker.target.get)

@@ -80,6 +80,7 @@ def aligned(data: RankingData, like: RankingData, ignore_unknown: bool, first: i
         sample_weight=data.sample_weight,
         query_weight=data.query_weight,
         feature_names=like.feature_names,
+        comments=data.comments,
     )
 
 

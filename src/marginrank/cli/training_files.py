@@ -1,4 +1,4 @@
-"""What ``path`` and ``tune`` learn from and select by: the files, and what is done to their features."""
+"""What ``train``, ``path`` and ``tune`` learn from and select by: files, and what is done to features."""
 
 from __future__ import annotations
 
@@ -85,28 +85,36 @@ _OPTIONS: tuple[options.Decorator, ...] = (
     click.option("--pairs", type=click.Path(dir_okay=False), help="CSV of winner,loser[,weight[,margin]]."),
     options.pairs_by,
     click.option("--weights", type=click.Path(dir_okay=False), help="One weight a row, one a line."),
-    click.option("--validate", type=click.Path(dir_okay=False), help="Data to select on."),
-    options.selection_metric,
-    options.flavor,
+    click.option("--validate", type=click.Path(dir_okay=False), help="Data to select on, and to report on."),
     options.reading(),
     options.ignore_unknown,
 )
 
 
-def training_files(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options; the command gets ``files``, ``scale``, and ``metric``, None where none was named."""
+def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options; the command gets ``files`` and ``scale``."""
 
     @functools.wraps(command)
-    def wrapped(metric: str | None, flavor: str, **parameters: Any) -> Any:
+    def wrapped(**parameters: Any) -> Any:
         files = TrainingFiles(**{name: parameters.pop(name) for name in TrainingFiles.__dataclass_fields__})
         files.check()
-        parsed: Metric | None = None if metric is None else parse_metric(metric, flavor=flavor)
-        return command(files=files, metric=parsed, **parameters)
+        return command(files=files, **parameters)
 
     decorated: Callable[..., Any] = wrapped
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated
+
+
+def training_files(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add also what to select by; the command gets ``metric``, None where none was named."""
+
+    @functools.wraps(command)
+    def wrapped(metric: str | None, flavor: str, **parameters: Any) -> Any:
+        parsed: Metric | None = None if metric is None else parse_metric(metric, flavor=flavor)
+        return command(metric=parsed, **parameters)
+
+    return file_options(options.selection_metric(options.flavor(wrapped)))
 
 
 def check_outputs(model: str | None, *others: str | None) -> None:

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from marginrank.cli import interrupts, options
-from marginrank.cli.methods import check_parameters, choose_method, make_ranker, method_options
+from marginrank.cli.methods import check_parameters, choose_method, make_ranker, method_options, selects_by
 from marginrank.cli.output import counted, print_facts, print_json, print_table, rounded, seconds_for_people
 from marginrank.cli.progress import TrainingBar
 from marginrank.cli.training_files import TrainingFiles, check_outputs, training_files
@@ -78,15 +78,9 @@ def tune(
 
 
 def _fit(ranker: Any, rows: RankingData, checked: RankingData | None) -> None:
-    with TrainingBar(ranker, _selects_by(ranker)) as bar:
+    with TrainingBar(ranker, selects_by(ranker)) as bar:
         fit = ranker.fit if rows.pairs is None else ranker.fit_pairs
         fit(rows, eval_set=checked, callbacks=bar)
-
-
-def _selects_by(ranker: Any) -> str:
-    if ranker.metric is not None:
-        return str(ranker.metric)
-    return ranker.target if isinstance(ranker.target, str) else max(ranker.target, key=ranker.target.get)
 
 
 def search_table(ranker: Any) -> list[dict[str, Any]]:
@@ -126,7 +120,7 @@ def _report(ranker: Any, files: TrainingFiles, rows: RankingData) -> dict[str, A
         "rows": rows.n_rows,
         "queries": rows.n_queries,
         "features": rows.n_features,
-        "metric": _selects_by(ranker),
+        "metric": selects_by(ranker),
         "selected_on": files.validate,
         "search": search,
         "alpha": ranker.alpha_,

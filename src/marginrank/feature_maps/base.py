@@ -35,7 +35,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     n_features_in_: int
 
     def block_map(self) -> BlockMap:
-        """Return the fitted map as designs take it."""
+        """Return the fitted map as designs take it; each map has its own."""
         raise NotImplementedError
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -106,10 +106,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return fitted
 
     def _state(self) -> State:
+        """Return what is fitted; each map has its own."""
         raise NotImplementedError
 
     @classmethod
     def _from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the map of a state; each map has its own."""
         raise NotImplementedError
 
     @property

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TextIO
+
+from marginrank.status_line import StatusLine
 
 _HEADER = "      alpha   done   models   passes   seconds"
 
@@ -35,7 +34,7 @@ class LinearPathProgress:
     seconds: float
 
 
-class LinearPathLine:
+class LinearPathLine(StatusLine):
     """A callback that shows the progress: one line kept up to date on a terminal, else a line each.
 
     Examples
@@ -47,28 +46,10 @@ class LinearPathLine:
       1.000e-02    25%        7     12.5      0.50
     """
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = sys.stderr if stream is None else stream
-        self._in_place = self._stream.isatty()
-        self._shown = False
-
     def __call__(self, progress: LinearPathProgress) -> None:
         """Show one state."""
-        if not self._shown:
-            self._stream.write(_HEADER + "\n")
-            self._shown = True
         line = (
             f"{progress.alpha:11.3e}  {progress.done:5.0%}  {progress.n_models:7d}  {progress.passes:7.1f}  "
             f"{progress.seconds:8.2f}"
         )
-        self._stream.write("\r" + line if self._in_place else line + "\n")
-        self._stream.flush()
-
-    def __enter__(self) -> LinearPathLine:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._shown and self._in_place:
-            self._stream.write("\n")
+        self.show(_HEADER, line)
