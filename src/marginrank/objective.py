@@ -8,6 +8,7 @@ instead of twice; where it is one big ranking the pass splits into scores, loss 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
 from marginrank.designs.base import Design
@@ -42,8 +43,15 @@ class Objective:
         self.smooth = loss.smooth
         self.name = loss.name
         self.passes = 0.0
+        self._curvature: list[NDArray[np.float64]] = []
         native = loss.native
         self.fused_loss: QueryLoss | None = native if native is not None and design.fuses(native) else None
+
+    def with_alpha(self, alpha: float) -> Objective:
+        """Return the objective of the same design and loss at another alpha, with a count of its own."""
+        other = Objective(self.design, self.loss, alpha)
+        other._curvature = self._curvature
+        return other
 
     def at(self, w: Vector) -> Point:
         """Evaluate at ``w``: half a pass over X, or a whole fused one that includes the gradient."""
@@ -54,9 +62,16 @@ class Objective:
         scores = self.scores(w)
         return Point(self, w, scores, self.loss.at(scores))
 
-    def curvature(self) -> Vector:
-        """Estimate the diagonal of the Hessian of the risk at ``w = 0`` from a sample of the rows."""
-        return self.design.centred_squares(*self.loss.curvature())
+    def curvature(self) -> NDArray[np.float64]:
+        """Estimate the Hessian of the risk at ``w = 0`` from some rows: its diagonal, or all of it.
+
+        It is estimated once, for all alphas.
+        """
+        if not self._curvature:
+            weights = self.loss.curvature()
+            products = self.design.centred_products(*weights)
+            self._curvature.append(self.design.centred_squares(*weights) if products is None else products)
+        return self._curvature[0]
 
     def scores(self, w: Vector) -> Vector:
         """Return ``X w`` and count it; the origin, where most runs start, costs nothing."""

@@ -203,13 +203,17 @@ def test_bits_do_not_depend_on_the_threads(case, n_threads):
     assert np.array_equal(many.fused_hvp(v, scores, native), one.fused_hvp(v, scores, native))
 
 
-def test_centred_squares_of_all_rows_equal_the_definition(case):
+def test_centred_squares_and_products_of_all_rows_equal_the_definition(case):
     query_ptr = np.concatenate(([0], np.cumsum(SIZES)))
     row_weight = case.rng.random(N_ROWS) * (case.rng.random(N_ROWS) < 0.8)
     row_weight[query_ptr[3] : query_ptr[4]] = 0.0
-    want = np.zeros(N_COLS)
+    want = np.zeros((N_COLS, N_COLS))
     for first, last in pairwise(query_ptr):
         X, h = case.plain[first:last], row_weight[first:last]
         if h.any():
-            want += h @ (X - np.average(X, axis=0, weights=h)) ** 2
-    assert relative_error(case.design().centred_squares(row_weight, query_ptr), want) < 1e-11
+            centred = X - np.average(X, axis=0, weights=h)
+            want += centred.T @ (h[:, None] * centred)
+    products = case.design().centred_products(row_weight, query_ptr)
+    assert relative_error(products, want) < 1e-11
+    assert np.array_equal(products, case.design(n_threads=3).centred_products(row_weight, query_ptr))
+    assert relative_error(case.design().centred_squares(row_weight, query_ptr), np.diag(want)) < 1e-11

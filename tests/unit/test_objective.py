@@ -209,3 +209,15 @@ def test_explicit_pairs_are_never_fused():
     w = np.array([0.3, -0.2])
     slack = 1 - (X[[0, 2]] @ w - X[[1, 3]] @ w)
     assert objective.at(w).risk == pytest.approx(np.maximum(0, slack).mean(), rel=1e-14)
+
+
+def test_another_alpha_shares_the_curvature_and_nothing_else(case):
+    loss = QUERY_LOSSES[case.name](case.view, weighting="pairs", n_threads=1)
+    objective = Objective(MatrixDesign(case.X, n_threads=1), loss, ALPHA)
+    curvature = objective.curvature()
+    w = case.draw()
+    objective.at(w)
+    other = objective.with_alpha(3.0 * ALPHA)
+    assert other.curvature() is curvature
+    assert other.passes == 0.0
+    assert other.at(w).value == pytest.approx(objective.at(w).value + ALPHA * w @ w, rel=1e-12)

@@ -40,3 +40,11 @@ class Design(Protocol):
 
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
         """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""
+
+    def centred_products(
+        self, row_weight: Vector, query_ptr: NDArray[np.int64]
+    ) -> NDArray[np.float64] | None:
+        """Estimate ``sum_i h_i (x_ij - mean_qj)(x_ik - mean_qk)`` for all columns j and k from such a sample.
+
+        None where a solver would gain less than the products cost: with many columns, or few rows.
+        """

@@ -14,7 +14,7 @@ from marginrank.chunks import ChunkedMatrix, Section, TreeSum
 from marginrank.designs.base import Design, Vector
 from marginrank.designs.blocks import groups, run_parallel
 from marginrank.designs.matrix import MatrixDesign
-from marginrank.designs.sampling import sampled_squares
+from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.validation import Matrix
 
 
@@ -126,6 +126,13 @@ class ChunkedDesign:
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
         """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""
         return sampled_squares(self.take, self.shape[1], row_weight, query_ptr)
+
+    def centred_products(
+        self, row_weight: Vector, query_ptr: NDArray[np.int64]
+    ) -> NDArray[np.float64] | None:
+        """Estimate the same of all pairs of columns, where that pays."""
+        work = 2.0 * self.shape[0] * self.shape[1]
+        return sampled_products(self.take, self.shape[1], work, row_weight, query_ptr, self._n_threads)
 
     def take(self, positions: NDArray[np.int64]) -> Matrix:
         """Return the rows of X at these positions of the order of the loss, in memory."""

@@ -13,7 +13,7 @@ from marginrank.designs.blocks import BlockMap, map_features, map_rows
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.memory import physical_memory
 from marginrank.designs.recomputed import RecomputedDesign
-from marginrank.designs.sampling import sampled_squares
+from marginrank.designs.sampling import products_pay, sampled_squares
 from marginrank.exceptions import MarginRankError
 from marginrank.threads import one_blas_thread
 from marginrank.validation import Matrix
@@ -94,6 +94,20 @@ class FactoredDesign:
         """Estimate the weighted squares of the columns of ``B F``, centred within queries."""
         sample = max(_SMALLEST_SAMPLE, int(_SAMPLE_WORK / self._factor.size))
         return sampled_squares(self.take, self.shape[1], row_weight, query_ptr, n_rows=sample)
+
+    def centred_products(
+        self, row_weight: Vector, query_ptr: NDArray[np.int64]
+    ) -> NDArray[np.float64] | None:
+        """Estimate the same of all pairs of columns, where that pays."""
+        width, rank = self._factor.shape
+        pass_work, further_work = 2.0 * self.shape[0] * width, float(width) * rank * (width + rank)
+        if not products_pay(self.shape[0], width, pass_work, further_work):
+            return None
+        inner = self._inner.centred_products(row_weight, query_ptr)
+        if inner is None:
+            return None
+        with one_blas_thread():
+            return np.asarray(self._factor.T @ (inner @ self._factor))
 
     def take(self, positions: NDArray[np.int64]) -> NDArray[Any]:
         """Return rows of ``B F``."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from marginrank import _kernels
 from marginrank._kernels import QueryLoss
 from marginrank.designs.base import Vector
-from marginrank.designs.sampling import sampled_squares
+from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.validation import Matrix, is_sparse
 
 _DENSE = {"float32": _kernels.DenseF32, "float64": _kernels.DenseF64}
@@ -56,6 +56,8 @@ class MatrixDesign:
         else:
             self._native = _DENSE[X.dtype.name](X, rows)
         self.shape = (self._native.n_rows, self._native.n_cols)
+        per_row = X.nnz / max(1, X.shape[0]) if is_sparse(X) else X.shape[1]
+        self._n_stored = per_row * self.shape[0]
         self._partial_lock = Lock()
 
     @cached_property
@@ -156,6 +158,13 @@ class MatrixDesign:
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
         """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""
         return sampled_squares(self.take, self.shape[1], row_weight, query_ptr)
+
+    def centred_products(
+        self, row_weight: Vector, query_ptr: NDArray[np.int64]
+    ) -> NDArray[np.float64] | None:
+        """Estimate the same of all pairs of columns, where that pays."""
+        work = 2.0 * self._n_stored
+        return sampled_products(self.take, self.shape[1], work, row_weight, query_ptr, self._n_threads)
 
     def take(self, positions: NDArray[np.int64]) -> Matrix:
         """Return the rows of X at these positions of the order of the loss."""

@@ -20,7 +20,7 @@ from marginrank.designs.blocks import (
     run_parallel,
     take_rows,
 )
-from marginrank.designs.sampling import sampled_squares
+from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.validation import Matrix
 
 _DENSE = {"float32": _kernels.DenseF32, "float64": _kernels.DenseF64}
@@ -139,6 +139,13 @@ class RecomputedDesign:
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
         """Estimate ``sum_i h_i (z_ij - mean_qj)^2`` for each column j from a sample of the rows."""
         return sampled_squares(self.take, self.shape[1], row_weight, query_ptr)
+
+    def centred_products(
+        self, row_weight: Vector, query_ptr: NDArray[np.int64]
+    ) -> NDArray[np.float64] | None:
+        """Estimate the same of all pairs of columns, where that pays."""
+        work = 2.0 * self.shape[0] * self.shape[1]
+        return sampled_products(self.take, self.shape[1], work, row_weight, query_ptr, self._n_threads)
 
     def take(self, positions: NDArray[np.int64]) -> NDArray[Any]:
         """Return the mapped rows at these positions of the order."""

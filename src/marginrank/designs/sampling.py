@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank.designs.base import Vector
+from marginrank.designs.blocks import run_parallel
 from marginrank.validation import Matrix, is_sparse
 
 _SAMPLE_ROWS = 4096
+# Products of all columns are estimated from at least twice as many rows as columns; from as many, a solver
+# takes a third more passes. A multiplication of a large product takes about a sixth of the time of one in a
+# pass, so the products may cost as much as 13 passes; and what is below the other bound is over in no time.
+_ROWS_A_COLUMN = 2
+_WORTH_PASSES = 80.0
+_SMALL_WORK = 1e9
+_MOST_COLUMNS = 4096  # 128 MB of products, and as much for their factor
+_PANEL_COLUMNS = 256
 
 
 def sampled_squares(
@@ -28,6 +38,86 @@ def sampled_squares(
     if total == 0.0:
         return np.zeros(n_cols)
     return weighted_squares(take(positions), weight, starts) * (float(row_weight.sum()) / total)
+
+
+def sampled_products(
+    take: Callable[[NDArray[np.int64]], Matrix],
+    n_cols: int,
+    pass_work: float,
+    row_weight: Vector,
+    query_ptr: NDArray[np.int64],
+    n_threads: int,
+) -> NDArray[np.float64] | None:
+    """Estimate ``sum_i h_i (x_ij - mean_qj)(x_ik - mean_qk)`` for all columns j and k from a sample.
+
+    Parameters
+    ----------
+    take : callable
+        From positions of rows to these rows.
+    n_cols : int
+        Number of columns.
+    pass_work : float
+        Multiplications of one pass over all rows.
+    row_weight, query_ptr
+        The ``h_i``, and where queries begin.
+    n_threads : int
+        Threads to use; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n_cols, n_cols) or None
+        None where the products would cost more than they save a solver.
+    """
+    if not products_pay(len(row_weight), n_cols, pass_work):
+        return None
+    positions, starts = sample_rows(query_ptr, _rows_for_products(n_cols))
+    weight = row_weight[positions]
+    total = float(weight.sum())
+    if total == 0.0:
+        return np.zeros((n_cols, n_cols))
+    X = take(positions)
+    rows = _centred(X.toarray() if is_sparse(X) else X, weight, starts)
+    rows *= np.sqrt(weight * (float(row_weight.sum()) / total))[:, None]
+    return _gram(rows, n_threads)
+
+
+def products_pay(n_rows: int, n_cols: int, pass_work: float, further_work: float = 0.0) -> bool:
+    """Whether the products of all columns save a solver more than they cost.
+
+    Parameters
+    ----------
+    n_rows, n_cols : int
+        Shape of the data.
+    pass_work : float
+        Multiplications of one pass over all rows.
+    further_work : float
+        Multiplications beside those of the products and of their factorisation.
+
+    Examples
+    --------
+    >>> products_pay(100_000, 100, 2e7), products_pay(100_000, 50_000, 2e7)
+    (True, False)
+    """
+    work = min(_rows_for_products(n_cols), n_rows) * float(n_cols) ** 2 + float(n_cols) ** 3 / 3.0
+    return n_cols <= _MOST_COLUMNS and work + further_work <= _SMALL_WORK + _WORTH_PASSES * pass_work
+
+
+def _rows_for_products(n_cols: int) -> int:
+    return max(_SAMPLE_ROWS, _ROWS_A_COLUMN * n_cols)
+
+
+def _gram(rows: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
+    """Return ``rows' rows``, one panel of columns per task."""
+    n_cols = rows.shape[1]
+    out = np.empty((n_cols, n_cols))
+
+    def fill(first: int) -> None:
+        panel = slice(first, first + _PANEL_COLUMNS)
+        np.matmul(rows[:, first:].T, rows[:, panel], out=out[first:, panel])
+        out[panel, first:] = out[first:, panel].T
+
+    run_parallel(fill, range(0, n_cols, _PANEL_COLUMNS), n_threads)
+    return out
 
 
 def sample_rows(
@@ -76,10 +166,20 @@ def weighted_squares(X: Matrix, weight: Vector, starts: NDArray[np.int64]) -> Ve
         squares: Vector = X.power(2).T @ weight
         between: Vector = sums.power(2).T @ (1.0 / safe)
         return np.maximum(squares - between, 0.0)
-    X = np.asarray(X, dtype=np.float64)
-    means = np.add.reduceat(weight[:, None] * X, starts, axis=0) / safe[:, None]
-    centred = X - np.repeat(means, np.diff(np.append(starts, len(weight))), axis=0)
-    return np.asarray(weight @ np.square(centred))
+    return np.asarray(weight @ np.square(_centred(X, weight, starts)))
+
+
+def _centred(X: NDArray[Any], weight: Vector, starts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return dense rows less the weighted mean of their group."""
+    rows = np.array(X, dtype=np.float64)
+    total = np.add.reduceat(weight, starts)
+    sizes = np.diff(np.append(starts, len(weight)))
+    for first in range(0, rows.shape[1], _PANEL_COLUMNS):
+        panel = rows[:, first : first + _PANEL_COLUMNS]
+        means = np.add.reduceat(weight[:, None] * panel, starts, axis=0)
+        means /= np.where(total > 0.0, total, 1.0)[:, None]
+        panel -= np.repeat(means, sizes, axis=0)
+    return rows
 
 
 def _thinned(begin: int, end: int, room: int) -> NDArray[np.int64]:

@@ -53,3 +53,10 @@ class ScaledDesign:
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
         """Estimate the weighted squares of the scaled columns, centred within queries."""
         return self._inner.centred_squares(row_weight, query_ptr) / np.square(self._scale)
+
+    def centred_products(
+        self, row_weight: Vector, query_ptr: NDArray[np.int64]
+    ) -> NDArray[np.float64] | None:
+        """Estimate the same of all pairs of columns, where that pays."""
+        products = self._inner.centred_products(row_weight, query_ptr)
+        return None if products is None else products / self._scale / self._scale[:, None]

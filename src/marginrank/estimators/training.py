@@ -37,6 +37,10 @@ class Training:
         return design
 
     @cached_property
+    def _objective(self) -> Objective:
+        return Objective(self.design, self.loss, 1.0)
+
+    @cached_property
     def scale(self) -> Vector | None:
         """What the design divides the columns by; coefficients outside are in raw units."""
         return self.space.training_design(self.part.rows, self.part.weight)[1]
@@ -49,11 +53,12 @@ class Training:
     def release(self) -> None:
         """Let go of the design, not of its scale; it is made again if it is needed again."""
         self.__dict__.pop("design", None)
+        self.__dict__.pop("_objective", None)
         self.space.release()
 
     def solve(self, alpha: float, start: Vector | None, callbacks: Sequence[Callback]) -> SolverResult:
         """Minimise at one alpha, from coefficients in raw units."""
-        objective = Objective(self.design, self.loss, alpha)  # this finds the scale, too
+        objective = self._objective.with_alpha(alpha)  # this finds the scale, too
         first = start if start is None or self.scale is None else start * self.scale
         if self._planes is None:
             self._planes = CuttingPlanes(alpha, objective.n_features)

@@ -63,8 +63,11 @@ class Objective(Protocol):
     def at(self, w: Vector) -> Point:
         """Evaluate at ``w``."""
 
-    def curvature(self) -> Vector:
-        """Estimate the diagonal of the Hessian of ``R`` near ``w = 0``, from a sample of the rows."""
+    def curvature(self) -> NDArray[np.float64]:
+        """Estimate the Hessian of ``R`` near ``w = 0`` from a sample of the rows: its diagonal, or all of it.
+
+        A vector or a matrix, whichever pays.
+        """
 
 
 @dataclass(frozen=True)

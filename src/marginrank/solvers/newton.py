@@ -12,6 +12,7 @@ from marginrank.solvers.bundle import cut_to_the_end
 from marginrank.solvers.certificate import Certificate, certify
 from marginrank.solvers.line_search import search
 from marginrank.solvers.planes import CuttingPlanes
+from marginrank.solvers.quadratic_forms import QuadraticForm, form_of
 
 _MAX_INNER = 200
 # Stop the inner iteration when a step adds less than this part of the mean gain per step so far.
@@ -84,10 +85,10 @@ class TruncatedNewton:
 def newton_steps(certificate: Certificate, point: Point, max_iter: int) -> str | None:
     """Step until the run is over and return its status, or None when a step leads nowhere."""
     objective = certificate.objective
-    diagonal = objective.curvature() + objective.alpha
+    form = form_of(objective.curvature(), objective.alpha)
     gradient = point.risk_gradient + objective.alpha * point.w
     while certificate.iteration < max_iter:
-        direction = newton_direction(point, gradient, diagonal)
+        direction = newton_direction(point, gradient, form)
         line = point.along(direction)
         trial = search(line, point, float(gradient @ direction), flatness=0.9, max_trials=5)
         if trial is None:
@@ -100,8 +101,8 @@ def newton_steps(certificate: Certificate, point: Point, max_iter: int) -> str |
     return "max_iter"
 
 
-def newton_direction(point: Point, gradient: Vector, diagonal: Vector) -> Vector:
-    """Solve ``H d = -gradient`` roughly, by conjugate gradients preconditioned with ``diagonal``.
+def newton_direction(point: Point, gradient: Vector, form: QuadraticForm) -> Vector:
+    """Solve ``H d = -gradient`` roughly, by conjugate gradients preconditioned with ``form``.
 
     The quadratic model ``q`` decreases with each inner step; the iteration stops when the last decrease
     is less than half the mean one (Nash and Sofer). Measured against a test on the residual, this
@@ -109,7 +110,7 @@ def newton_direction(point: Point, gradient: Vector, diagonal: Vector) -> Vector
     """
     direction = np.zeros_like(gradient)
     residual = -gradient
-    scaled = residual / diagonal
+    scaled = form.solve(residual)
     search_direction = scaled
     rho = float(residual @ scaled)
     model = 0.0
@@ -125,7 +126,7 @@ def newton_direction(point: Point, gradient: Vector, diagonal: Vector) -> Vector
         model += decrease
         if inner * decrease <= _QUADRATIC_STOP * model:
             break
-        scaled = residual / diagonal
+        scaled = form.solve(residual)
         previous, rho = rho, float(residual @ scaled)
         search_direction = scaled + (rho / previous) * search_direction
     return direction

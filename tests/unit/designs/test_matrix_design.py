@@ -100,6 +100,17 @@ def test_columns_of_a_sample_are_close_to_those_of_all_rows():
         assert got[5] == 0.0
 
 
+def test_products_of_columns_are_made_only_where_they_pay():
+    rng = np.random.default_rng(9)
+    h, query_ptr = np.ones(3000), np.array([0, 3000])
+    dense = MatrixDesign(rng.normal(size=(3000, 40)), n_threads=1)
+    assert dense.centred_products(h, query_ptr).shape == (40, 40)
+    wide = sparse.random_array((3000, 5000), density=1e-3, rng=rng, format="csr")
+    assert MatrixDesign(wide, n_threads=1).centred_products(h, query_ptr) is None
+    thin = sparse.random_array((3000, 1500), density=1e-3, rng=rng, format="csr")
+    assert MatrixDesign(thin, n_threads=1).centred_products(h, query_ptr) is None
+
+
 def test_one_long_query_is_thinned_evenly():
     """Rows sorted by a feature: a sample of the first rows only would see no spread."""
     X = np.arange(50_000.0)[:, None]

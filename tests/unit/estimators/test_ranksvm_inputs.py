@@ -129,7 +129,8 @@ def test_rows_that_weigh_nothing_change_nothing(scale, storage):
     wild[:20] = 1e7
     model = RankSVM(scale=scale, **MODEL).fit(storage(wild), Y, qid=QID, sample_weight=weight)
     without = RankSVM(scale=scale, **MODEL).fit(storage(X[20:]), Y[20:], qid=QID[20:])
-    np.testing.assert_allclose(model.coef_, without.coef_, rtol=1e-6, atol=1e-9)
+    same_minimum(model, without)
+    np.testing.assert_allclose(model.coef_, without.coef_, rtol=1e-4)
 
 
 @pytest.mark.parametrize("scale", [None, "standard"])

@@ -69,3 +69,27 @@ def test_what_was_learnt_at_one_alpha_holds_at_another():
         after.update(step, risk @ step + 0.03 * step)
     gradient = rng.standard_normal(6)
     np.testing.assert_allclose(before.at(0.03).apply(gradient), after.apply(gradient), rtol=1e-9)
+
+
+def test_a_whole_hessian_is_used_at_once_and_is_exact():
+    rng = np.random.default_rng(4)
+    root = rng.standard_normal((7, 5))
+    risk = root @ root.T  # of rank 5: alpha alone holds two directions
+    inverse = InverseHessian(risk, 0.3, memory=4)
+    gradient = rng.standard_normal(7)
+    want = np.linalg.solve(risk + 0.3 * np.eye(7), gradient)
+    np.testing.assert_allclose(inverse.apply(gradient), want, rtol=1e-8)
+    step = rng.standard_normal(7)
+    inverse.update(step, (risk + 0.3 * np.eye(7)) @ step)
+    np.testing.assert_allclose(inverse.apply(gradient), want, rtol=1e-8)
+
+
+def test_a_whole_hessian_that_does_not_fit_the_steps_gives_way_to_a_diagonal():
+    rng = np.random.default_rng(5)
+    root = rng.standard_normal((6, 6))
+    inverse = InverseHessian(1e4 * root @ root.T, 1e-3, memory=1)
+    for _ in range(6):
+        step = rng.standard_normal(6)
+        inverse.update(step, 3.0 * step)
+    gradient = rng.standard_normal(6)
+    np.testing.assert_allclose(inverse.apply(gradient), gradient / 3.0, rtol=1e-9)

@@ -5,6 +5,7 @@ from pairwise_problem import random_problem
 from marginrank.exceptions import IncompatibleSolverError
 from marginrank.solvers import TruncatedNewton
 from marginrank.solvers.newton import newton_direction
+from marginrank.solvers.quadratic_forms import form_of
 
 
 def test_a_loss_without_hessian_is_refused_in_one_sentence():
@@ -27,7 +28,7 @@ def test_the_direction_lowers_the_quadratic_model_as_much_as_the_best_multiple_o
     problem = random_problem(power=2)
     point = problem.at(np.zeros(8))
     gradient = point.risk_gradient
-    direction = newton_direction(point, gradient, problem.curvature() + problem.alpha)
+    direction = newton_direction(point, gradient, form_of(problem.curvature(), problem.alpha))
 
     def model(d):
         return gradient @ d + 0.5 * d @ point.hvp(d)
