@@ -275,9 +275,10 @@ class KernelRankSVM(PairwiseRanker):
                 "KernelRankSVM does not train over data on disk; read a sample of the rows into memory "
                 "(subset), or transform blocks by a feature map before they are written, and use RankSVM."
             )
-        rows = None
+        rows, weight = None, _in_row_order(whole, X.shape[0])
         if whole.rows is not None and len(whole.rows) < X.shape[0] and self.kernel != "precomputed":
             rows = np.sort(whole.rows)
+            weight = None if weight is None else weight[rows]
         scale = None if self.scale is None else column_scale(X, self.scale, whole.rows, whole.weight)
         n_rows = X.shape[0] if rows is None else len(rows)
         self._check_memory(n_rows)
@@ -286,18 +287,18 @@ class KernelRankSVM(PairwiseRanker):
             seed = check_random_state(seed).randint(2**31 - 1)
         gammas = [self.gamma]
         if self.gamma == "auto":
-            gammas = self._gamma_grid(rows_to_map(X, rows, scale)).tolist()
+            gammas = self._gamma_grid(rows_to_map(X, rows, scale), weight).tolist()
         threads = resolve_threads(self.n_jobs)
         return [
-            MappedColumns(self._make_map(gamma, n_rows, seed), X, rows, scale, self.store, threads)
+            MappedColumns(self._make_map(gamma, n_rows, seed), X, rows, weight, scale, self.store, threads)
             for gamma in gammas
         ]
 
-    def _gamma_grid(self, X: Matrix) -> Vector:
+    def _gamma_grid(self, X: Matrix, weight: Vector | None) -> Vector:
         given = _check_gammas(self.gammas)
         if given is not None:
             return given
-        scale = resolve_gamma("scale", self.kernel, X, np.random.RandomState(0))
+        scale = resolve_gamma("scale", self.kernel, X, np.random.RandomState(0), weight)
         assert scale is not None
         return scale * np.array(_FACTORS)
 
@@ -358,6 +359,15 @@ class KernelRankSVM(PairwiseRanker):
     def _model_parts(self) -> dict[str, Any]:
         scaling = None if self.column_scale_ is None else (1.0 / self.column_scale_, None)
         return {"feature_map": self.feature_map_, "input_scaling": scaling}
+
+
+def _in_row_order(whole: Part, n_rows: int) -> Vector | None:
+    """Return the weight of every row of X; 0 for those that are not trained on."""
+    if whole.weight is None:
+        return None
+    weight = np.zeros(n_rows)
+    weight[slice(None) if whole.rows is None else whole.rows] = whole.weight
+    return weight
 
 
 def _space(training: Training) -> MappedColumns:

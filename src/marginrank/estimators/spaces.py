@@ -95,6 +95,8 @@ class MappedColumns:
         The training rows.
     rows : ndarray of int64 or None
         The rows that the map is fitted on; None for all.
+    weight : ndarray or None
+        Weights of these rows.
     column_scale : ndarray of shape (n_features,) or None
         What columns are divided by before the map.
     store : {"auto", "memory", "recompute"}
@@ -108,6 +110,7 @@ class MappedColumns:
         feature_map: FeatureMap,
         X: Matrix,
         rows: Rows | None,
+        weight: Vector | None,
         column_scale: Vector | None,
         store: Store,
         n_threads: int,
@@ -115,6 +118,7 @@ class MappedColumns:
         self._unfitted = feature_map
         self._X = X
         self._rows = rows
+        self._weight = weight
         self.column_scale = column_scale
         self._store = store
         self._n_threads = n_threads
@@ -122,7 +126,8 @@ class MappedColumns:
     @cached_property
     def feature_map(self) -> FeatureMap:
         """The map, fitted."""
-        fitted: FeatureMap = self._unfitted.fit(rows_to_map(self._X, self._rows, self.column_scale))
+        rows = rows_to_map(self._X, self._rows, self.column_scale)
+        fitted: FeatureMap = self._unfitted.fit(rows, sample_weight=self._weight)
         return fitted
 
     @cached_property

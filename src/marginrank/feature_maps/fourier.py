@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from marginrank import validation as gate
 from marginrank.exceptions import MarginRankError, ModelFileError
 from marginrank.feature_maps.base import FeatureMap, State, check_count, state_array
 from marginrank.feature_maps.frequencies import FREQUENCIES, Cosines, draw_frequencies
 from marginrank.feature_maps.gamma import resolve_gamma
-from marginrank.validation import is_sparse
+from marginrank.validation import Vector, is_sparse
 
 
 class FourierFeatures(FeatureMap):
@@ -96,7 +97,7 @@ class FourierFeatures(FeatureMap):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Draw the frequencies.
 
         Parameters
@@ -105,6 +106,8 @@ class FourierFeatures(FeatureMap):
             Gives the number of features, the centre, and gamma where it is a rule.
         y : ignored
             For pipelines.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows; a weight is a repetition. They count for gamma and the centre.
 
         Returns
         -------
@@ -119,7 +122,8 @@ class FourierFeatures(FeatureMap):
             )
         dtype, n_components = self._check_dtype(), check_count(self.n_components, "n_components")
         rng = check_random_state(self.random_state)
-        gamma = resolve_gamma(self.gamma, self.kernel, X, rng)
+        weight = gate.check_weights(sample_weight, X.shape[0])
+        gamma = resolve_gamma(self.gamma, self.kernel, X, rng, weight)
         assert gamma is not None
         self.gamma_ = gamma
         shape = (X.shape[1], n_components)
@@ -128,7 +132,7 @@ class FourierFeatures(FeatureMap):
         )
         self.phases_ = rng.uniform(0.0, 2.0 * np.pi, n_components)
         # Sparse rows lie about the origin, which costs nothing to subtract.
-        self.centre_ = np.zeros(X.shape[1]) if is_sparse(X) else X.mean(axis=0, dtype=np.float64)
+        self.centre_ = np.zeros(X.shape[1]) if is_sparse(X) else _mean(X, weight)
         return self
 
     def block_map(self) -> Cosines:
@@ -159,3 +163,9 @@ class FourierFeatures(FeatureMap):
         fitted.phases_ = state_array(arrays, "phases", (n_components,))
         fitted.centre_ = state_array(arrays, "centre", (header["n_features_in"],))
         return fitted
+
+
+def _mean(X: NDArray[Any], weight: Vector | None) -> NDArray[np.float64]:
+    if weight is None:
+        return np.asarray(X.mean(axis=0, dtype=np.float64))
+    return np.asarray(weight @ X / weight.sum(), dtype=np.float64)

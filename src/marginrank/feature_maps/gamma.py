@@ -10,7 +10,8 @@ from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances, 
 
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps.kernel_columns import with_small_indices
-from marginrank.validation import Matrix, is_sparse
+from marginrank.feature_maps.row_draws import DistinctRows
+from marginrank.validation import Matrix, Vector, is_sparse
 
 # Half a million distances give the median to a fraction of a percent.
 _MEDIAN_ROWS = 1000
@@ -18,7 +19,9 @@ _MEDIAN_ROWS = 1000
 UNITS = {"rbf": 2, "laplacian": 1, "chi2": 1, "polynomial": 2}
 
 
-def resolve_gamma(gamma: Any, kernel: str, X: Matrix, rng: np.random.RandomState) -> float | None:
+def resolve_gamma(
+    gamma: Any, kernel: str, X: Matrix, rng: np.random.RandomState, weight: Vector | None = None
+) -> float | None:
     """Return gamma as a number, or None for a kernel that has none.
 
     Parameters
@@ -34,6 +37,8 @@ def resolve_gamma(gamma: Any, kernel: str, X: Matrix, rng: np.random.RandomState
         The rows.
     rng : RandomState
         Draws the rows that the median is taken over.
+    weight : ndarray of shape (n_rows,), optional
+        Weights of the rows; a weight is a repetition.
 
     Examples
     --------
@@ -43,39 +48,43 @@ def resolve_gamma(gamma: Any, kernel: str, X: Matrix, rng: np.random.RandomState
     if kernel not in UNITS:
         return None
     if gamma == "scale":
-        return _scale(X, UNITS[kernel])
+        return _scale(X, UNITS[kernel], weight)
     if gamma == "median":
-        return _median(X, kernel, rng)
+        return _median(X, kernel, rng, weight)
     if isinstance(gamma, Real) and not isinstance(gamma, bool) and 0 < float(gamma) < np.inf:
         return float(gamma)
     raise MarginRankError(f"gamma must be a positive, finite number, 'scale' or 'median'; got {gamma!r}.")
 
 
-def _scale(X: Matrix, power: int) -> float:
-    n_entries = X.shape[0] * X.shape[1]
+def _scale(X: Matrix, power: int, weight: Vector | None) -> float:
     if is_sparse(X):
         if not X.has_canonical_format:  # entries stored twice count as their sum
             X = X.copy()
             X.sum_duplicates()
-        values = X.data.astype(np.float64)
-        mean = float(values.sum()) / n_entries
+        by_row = np.ones(X.shape[0]) if weight is None else weight
+        n_entries = float(by_row.sum()) * X.shape[1]
+        values, each = X.data.astype(np.float64), np.repeat(by_row, np.diff(X.indptr))
+        mean = float(each @ values) / n_entries
         # The entries that are not stored lie at -mean.
-        squares = float(np.square(values - mean).sum()) + (n_entries - len(values)) * mean**2
+        squares = float(each @ np.square(values - mean)) + (n_entries - float(each.sum())) * mean**2
         variance = squares / n_entries
-    else:
+    elif weight is None:
         variance = float(np.var(X, dtype=np.float64))
+    else:
+        mean = float(np.average(X.mean(axis=1, dtype=np.float64), weights=weight))
+        variance = float(np.average(np.square(X - mean).mean(axis=1), weights=weight))
     spread = variance ** (power / 2)
     return 1.0 / (X.shape[1] * spread) if 0 < spread < np.inf else 1.0
 
 
-def _median(X: Matrix, kernel: str, rng: np.random.RandomState) -> float:
+def _median(X: Matrix, kernel: str, rng: np.random.RandomState, weight: Vector | None) -> float:
     if kernel == "polynomial":
         raise MarginRankError(
             "gamma='median' needs a kernel of a distance: 'rbf', 'laplacian' or 'chi2'; got 'polynomial'. "
             "Use gamma='scale' or a number."
         )
-    rows = rng.permutation(X.shape[0])[:_MEDIAN_ROWS]
-    sample = X[np.sort(rows)]
+    distinct = DistinctRows(X, weight, rng)
+    sample = X[distinct.rows[distinct.draw(_MEDIAN_ROWS)]]
     sample = with_small_indices(sample) if is_sparse(sample) else sample
     if kernel == "rbf":
         distance = euclidean_distances(sample, squared=True)
@@ -84,5 +93,5 @@ def _median(X: Matrix, kernel: str, rng: np.random.RandomState) -> float:
     else:
         distance = -additive_chi2_kernel(sample.toarray() if is_sparse(sample) else sample)
     distance = distance[np.triu_indices_from(distance, 1)]
-    distance = distance[distance > 0]  # rows that occur twice say nothing about the spread
+    distance = distance[distance > 0]
     return 1.0 / float(np.median(distance)) if len(distance) else 1.0

@@ -12,8 +12,9 @@ from sklearn.cluster import kmeans_plusplus
 
 from marginrank.designs.blocks import BlockMap, block_rows, row_blocks, run_parallel
 from marginrank.exceptions import MarginRankError
+from marginrank.feature_maps.row_draws import DistinctRows
 from marginrank.threads import one_blas_thread
-from marginrank.validation import Matrix
+from marginrank.validation import Matrix, Vector
 
 Indices = NDArray[np.int64]
 LANDMARKS = ("uniform", "kmeans++", "leverage")
@@ -30,15 +31,18 @@ def choose_landmarks(
     diagonal: Callable[[], NDArray[np.float64]],
     rng: np.random.RandomState,
     n_threads: int,
+    weight: Vector | None = None,
 ) -> Indices:
-    """Return the numbers of ``n_landmarks`` different rows, in ascending order.
+    """Return the numbers of rows that differ, ``n_landmarks`` where there are so many.
+
+    They and their order depend on the content of the rows and the seed, not on the order of the rows.
 
     Parameters
     ----------
     how : {"uniform", "kmeans++", "leverage"}
-        Every row alike; far apart from each other, by squared Euclidean distance; or one half uniformly and
-        the other with probability proportional to what the first leaves unexplained of a row in the kernel's
-        feature space (ridge leverage scores).
+        Every row alike, by its weight; far apart from each other, by squared Euclidean distance; or one half
+        uniformly and the other with probability proportional to what the first leaves unexplained of a row in
+        the kernel's feature space (ridge leverage scores).
     X : ndarray or CSR matrix
         The rows.
     n_landmarks : int
@@ -51,34 +55,38 @@ def choose_landmarks(
         The only source of chance.
     n_threads : int
         Threads to use; the result does not depend on it.
+    weight : ndarray of shape (n_rows,), optional
+        Weights of the rows; a weight is a repetition.
     """
     if how not in LANDMARKS:
         raise MarginRankError(f"landmarks must be 'uniform', 'kmeans++' or 'leverage'; got {how!r}.")
-    n_rows = X.shape[0]
-    if n_landmarks == n_rows:
-        return np.arange(n_rows)
+    if n_landmarks >= X.shape[0]:  # nothing is left to chance
+        return DistinctRows(X, weight, np.random.RandomState(0)).rows
+    distinct = DistinctRows(X, weight, rng)
+    if how == "uniform" or n_landmarks >= len(distinct.rows):
+        return distinct.rows[distinct.draw(n_landmarks)]
     if how == "kmeans++":
-        return _kmeans_plusplus(X, n_landmarks, rng)
-    if how == "uniform":
-        return np.sort(rng.permutation(n_rows)[:n_landmarks])
+        return _kmeans_plusplus(X, n_landmarks, distinct, rng)
     # All by leverage would leave the bulk of the rows to chance: on OHSUMED that tripled the mean error.
-    pilot = np.sort(rng.permutation(n_rows)[: (n_landmarks + 1) // 2])
-    score = _leverage(X, columns(pilot), pilot, diagonal(), n_threads)
+    pilot = distinct.draw((n_landmarks + 1) // 2)
+    score = _leverage(X, columns(distinct.rows[pilot]), distinct.rows[pilot], diagonal(), n_threads)
+    score = score[distinct.rows]
     score[pilot] = 0.0
-    rest = rng.choice(n_rows, n_landmarks - len(pilot), replace=False, p=score / score.sum())
-    return np.sort(np.concatenate([pilot, rest]))
+    rest = distinct.draw(n_landmarks - len(pilot), score)
+    return np.asarray(distinct.rows[np.concatenate([pilot, rest])])
 
 
-def _kmeans_plusplus(X: Matrix, n_landmarks: int, rng: np.random.RandomState) -> Indices:
-    n_rows = X.shape[0]
-    sample = np.sort(rng.permutation(n_rows)[: max(_SAMPLE_FACTOR * n_landmarks, 1000)])
+def _kmeans_plusplus(
+    X: Matrix, n_landmarks: int, distinct: DistinctRows, rng: np.random.RandomState
+) -> Indices:
+    sample = distinct.draw(max(_SAMPLE_FACTOR * n_landmarks, 1000))
+    rows, weight = distinct.rows[sample], distinct.weight[sample]
     with one_blas_thread():
-        _, found = kmeans_plusplus(X[sample], n_landmarks, random_state=rng)
-    chosen = np.unique(sample[found])
-    # Where rows occur many times over, it finds the same one again; the rest is chosen uniformly.
-    others = np.setdiff1d(sample, chosen)
-    missing = rng.permutation(others)[: n_landmarks - len(chosen)]
-    return np.sort(np.concatenate([chosen, missing]))
+        _, found = kmeans_plusplus(X[rows], n_landmarks, sample_weight=weight, random_state=rng)
+    chosen = np.unique(found)
+    # Where distances are below what float64 can tell, it finds the same row again; the first ones fill up.
+    others = np.setdiff1d(np.arange(len(rows)), chosen)
+    return np.asarray(rows[np.concatenate([chosen, others[: n_landmarks - len(chosen)]])])
 
 
 def _leverage(

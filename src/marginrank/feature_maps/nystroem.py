@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags, check_random_state
 
+from marginrank import validation as gate
 from marginrank.exceptions import MarginRankError, ModelFileError
 from marginrank.feature_maps.base import FeatureMap, State, check_count
 from marginrank.feature_maps.gamma import resolve_gamma
@@ -52,7 +53,8 @@ class NystroemFeatures(FeatureMap):
         Number of landmarks. With more than there are rows, a warning, and all rows are used.
     landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
         How they are chosen: every row alike; far apart from each other; or one half uniformly and the other
-        where the first explains least (approximate ridge leverage scores). The last two cost more.
+        where the first explains least (approximate ridge leverage scores). The last two cost more. Equal rows
+        are one landmark.
     rank : int, optional
         Keep at most this many features, those of the largest eigenvalues; by default all above the cut-off.
     cutoff : float, optional
@@ -63,14 +65,15 @@ class NystroemFeatures(FeatureMap):
     n_jobs : int, optional
         Threads; None takes all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Draws the landmarks, and the rows for ``gamma="median"``.
+        Draws the landmarks, and the rows for ``gamma="median"``, by what rows contain: their order does not
+        matter.
 
     Attributes
     ----------
     gamma_ : float or None
         The width in use.
     landmark_indices_ : ndarray of int64
-        The rows of the training data that are landmarks, all different, in ascending order.
+        The rows of the training data that are landmarks, all different, in the order of the features' sums.
     landmarks_ : ndarray or CSR matrix
         These rows; for "precomputed" their numbers.
     whitening_ : ndarray of shape (n_landmarks, n_features_out)
@@ -131,7 +134,7 @@ class NystroemFeatures(FeatureMap):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose landmarks and whiten their kernel matrix.
 
         Parameters
@@ -140,6 +143,9 @@ class NystroemFeatures(FeatureMap):
             The training rows; for "precomputed" their kernel matrix.
         y : ignored
             For pipelines.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows; a weight is a repetition. They count for gamma and
+            for the landmarks.
 
         Returns
         -------
@@ -150,8 +156,9 @@ class NystroemFeatures(FeatureMap):
         self._check_kernel(X)
         dtype, rank, cutoff = self._check_dtype(), self._check_rank(), self._check_cutoff()
         n_landmarks = self._check_n_components(X.shape[0])
+        weight = gate.check_weights(sample_weight, X.shape[0])
         rng = check_random_state(self.random_state)
-        self.gamma_ = resolve_gamma(self.gamma, self.kernel, X, rng)
+        self.gamma_ = resolve_gamma(self.gamma, self.kernel, X, rng, weight)
         chosen = choose_landmarks(
             self.landmarks,
             X,
@@ -160,6 +167,7 @@ class NystroemFeatures(FeatureMap):
             lambda: kernel_diagonal(self.kernel, X, self._parameters()),
             rng,
             resolve_threads(self.n_jobs),
+            weight,
         )
         self.landmark_indices_ = chosen
         self.landmarks_ = landmark_rows(X, chosen, self.kernel)

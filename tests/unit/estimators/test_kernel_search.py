@@ -88,9 +88,9 @@ def test_each_map_is_fitted_once_and_its_features_made_once(monkeypatch):
     fitted, made = [], []
     fit, rows = NystroemFeatures.fit, spaces.MappedRows
 
-    def counting_fit(self, X, y=None):
+    def counting_fit(self, X, y=None, sample_weight=None):
         fitted.append(self.gamma)
-        return fit(self, X, y)
+        return fit(self, X, y, sample_weight)
 
     def counting_rows(mapping, X, **settings):
         made.append(len(X))

@@ -81,7 +81,7 @@ def test_the_cutoff_is_relative_to_the_largest_eigenvalue():
 def test_rows_that_occur_twice_do_no_harm():
     X = np.repeat(rows(10), 3, axis=0)
     mapping = fit(X, n_components=30)
-    assert mapping.whitening_.shape == (30, 10)
+    assert mapping.whitening_.shape == (10, 10)
     Z = mapping.transform(X)
     np.testing.assert_allclose(Z @ Z.T, kernel_values("rbf", X, X, GAMMA), atol=1e-10)
 
@@ -89,10 +89,10 @@ def test_rows_that_occur_twice_do_no_harm():
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
 def test_landmarks_are_distinct_rows(way, storage):
-    X = np.repeat(rows(40), 2, axis=0)  # k-means++ finds 40 different points only
+    X = np.repeat(rows(40), 2, axis=0)  # 40 different points only
     mapping = fit(storage(X), n_components=60, landmarks=way)
     chosen = mapping.landmark_indices_
-    assert len(np.unique(chosen)) == 60
+    assert np.array_equal(np.sort(chosen // 2), np.arange(40))
     kept = mapping.landmarks_.toarray() if storage is not np.asarray else mapping.landmarks_
     assert np.array_equal(kept, X[chosen])
 
@@ -121,15 +121,14 @@ def test_more_components_than_rows_warn_and_use_all_rows():
     X = rows(15)
     with pytest.warns(UserWarning, match="n_components=100 is more than the 15 rows of X; all rows"):
         mapping = fit(X, n_components=100)
-    assert np.array_equal(mapping.landmark_indices_, np.arange(15))
+    assert np.array_equal(np.sort(mapping.landmark_indices_), np.arange(15))
 
 
 def test_a_precomputed_kernel_gives_the_features_of_the_kernel():
     X, new = rows(50), rows(9, seed=1)
     for way in ("uniform", "leverage"):
-        by_rows = fit(X, n_components=12, landmarks=way)
         by_values = fit(kernel_values("rbf", X, X, GAMMA), "precomputed", n_components=12, landmarks=way)
-        assert np.array_equal(by_rows.landmark_indices_, by_values.landmark_indices_)
+        by_rows = fit(X[by_values.landmark_indices_], n_components=12)
         features = by_values.transform(kernel_values("rbf", new, X, GAMMA))
         np.testing.assert_allclose(features, by_rows.transform(new), atol=1e-9)
 
