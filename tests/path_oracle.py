@@ -53,3 +53,16 @@ def dual_by_lbfgsb(K, pairs, weight, alpha, max_iter=1500):
     bounds = np.column_stack([np.zeros_like(weight), weight])
     found = minimize(negative_dual, 0.5 * weight, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return values(K, pairs, weight, found.x, alpha)
+
+
+def disagreement(K, path, alpha, max_iter=1500):
+    """Return how far the values of a path are from those of L-BFGS-B, in units of its gap, and that gap.
+
+    Its two values enclose the optimum, so exact ones are at most its gap away, up to 1e-9 of rounding.
+    """
+    pairs, weight = path.pairs_, path.pair_weight_
+    primal, dual = values(K, pairs, weight, path.duals_at(alpha), alpha)
+    their_primal, their_dual = dual_by_lbfgsb(K, pairs, weight, alpha, max_iter)
+    their_gap = their_primal - their_dual
+    distance = max(abs(primal - their_primal), abs(dual - their_dual))
+    return distance / (their_gap + 1e-9 * their_primal), their_gap / their_primal
