@@ -10,9 +10,9 @@ For all pairs of each set and kernel, from the duals that the path returns, in p
 - ``gap``: the largest relative duality gap at 20 random alphas, 1e-7 at most;
 - ``conditions``: the largest violation of the optimality conditions at 500 random breakpoints, 1e-5 at most
   (margins are 1; they are perturbed by 1e-8, and chains of active pairs add that up next to a breakpoint);
-- ``other``: at five random alphas above 1e-3 of the first breakpoint, how far the primal and the dual value are
-  from those at which L-BFGS-B ends on the dual, in units of the gap that L-BFGS-B leaves, 1 at most;
-  ``its gap`` is the largest of these gaps, relative.
+- ``other``: at five random alphas above 1e-3 of the first breakpoint, how far primal and dual value are from
+  those at which L-BFGS-B ends on the dual, in units of the gap that L-BFGS-B leaves, 1 at most; ``its gap``
+  is the largest of these gaps, relative.
 
 The last word of a line is "holds" or "FAILS"; the exit code is 1 if any fails.
 """
@@ -49,6 +49,7 @@ class Proof(NamedTuple):
 
     @property
     def holds(self) -> bool:
+        """Whether all of it is within its bound."""
         return self.gap <= GAP and self.conditions <= CONDITIONS and self.other <= 1.0
 
 
