@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 
 def values(K, pairs, weight, beta, alpha):
@@ -51,7 +52,10 @@ def dual_by_lbfgsb(K, pairs, weight, alpha, max_iter=1500):
 
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": 0.0, "gtol": 1e-10, "maxcor": 20}
     bounds = np.column_stack([np.zeros_like(weight), weight])
-    found = minimize(negative_dual, 0.5 * weight, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    with threadpool_limits(1):  # threads that wait for one another take a hundred times as long for small K
+        found = minimize(
+            negative_dual, 0.5 * weight, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
     return values(K, pairs, weight, found.x, alpha)
 
 
