@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 _SCORES_AT_ONCE = 1 << 22
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PathSelection:
     """A model chosen from a path.
 
@@ -39,7 +39,10 @@ class PathSelection:
     selection: Selection
     metric: str
     coef: Vector
-    path: Any = field(repr=False)
+    path: Any
+
+    def __repr__(self) -> str:
+        return f"PathSelection(alpha={self.alpha:.4g}, {self.metric}={self.score:.4f})"
 
     @property
     def alpha(self) -> float:
