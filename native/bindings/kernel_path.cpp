@@ -59,6 +59,21 @@ struct Path {
         const nb::gil_scoped_release release;
         path->duals_at(lambda, out.data());
     }
+
+    // At several lambdas: lambda * f = K c, with c a row of out.
+    void sums_at(In<double> lambdas, Out2 out) const {
+        const std::size_t count = lambdas.size();
+        require(out.shape(0) == count && out.shape(1) == kernel.shape(0), "out must have a row for each lambda");
+        for (std::size_t k = 0; k < count; ++k) {
+            require(k == 0 || lambdas.data()[k] <= lambdas.data()[k - 1], "lambdas must not increase");
+            require(lambdas.data()[k] >= path->lambda() || path->first_breakpoint() <= 0.0,
+                    "the path has not come to this lambda");
+        }
+        without_gil(1, [&](const Crew& crew) {
+            path->sums_at(crew, lambdas.data(), count, out.data());
+            return 0;
+        });
+    }
 };
 
 }  // namespace
@@ -69,6 +84,7 @@ void bind_kernel_path(nb::module_& m) {
              "kernel"_a.noconvert(), "winner"_a.noconvert(), "loser"_a.noconvert(), "weight"_a.noconvert(), "margin"_a.noconvert())
         .def("advance", &Path::advance, "max_events"_a, "lambda_min"_a)
         .def("duals_at", &Path::duals_at, "at"_a, "out"_a.noconvert())
+        .def("sums_at", &Path::sums_at, "lambdas"_a.noconvert(), "out"_a.noconvert())
         .def_prop_ro("reached", [](const Path& p) { return p.path->lambda(); })
         .def_prop_ro("first_breakpoint", [](const Path& p) { return p.path->first_breakpoint(); })
         .def_prop_ro("n_active", [](const Path& p) { return p.path->n_active(); })

@@ -130,6 +130,25 @@ void the_gap_is_closed_at_any_lambda() {
         }
 }
 
+void sums_at_many_lambdas_are_those_of_the_duals_at_each() {
+    const Crew crew(1);
+    for (const Kind kind : {Kind::kRbf, Kind::kLinear}) {
+        const Problem p = random_problem(8, 40, kind, true);
+        KernelPath path(p.kernel.data(), p.n, p.pairs());
+        const double first = path.first_breakpoint();
+        path.advance(crew, 1000000, 1e-4 * first);
+        Vec lambdas{2.0 * first, first};
+        while (lambdas.size() < 30) lambdas.push_back(std::max(0.72 * lambdas.back(), 1e-4 * first));
+        lambdas.push_back(lambdas.back());
+        Vec sums(lambdas.size() * p.n), expected(p.n);
+        path.sums_at(crew, lambdas.data(), lambdas.size(), sums.data());
+        for (std::size_t k = 0; k < lambdas.size(); ++k) {
+            marginrank::sum_by_row(p.pairs(), clipped_duals(p, path, lambdas[k]).data(), expected.data(), p.n);
+            for (std::size_t r = 0; r < p.n; ++r) CHECK(std::abs(sums[k * p.n + r] - expected[r]) <= 1e-9);
+        }
+    }
+}
+
 void coordinate_ascent_finds_no_better_dual() {
     const Crew crew(1);
     const Problem p = random_problem(7, 15, Kind::kRbf, true);
@@ -284,6 +303,7 @@ void cholesky_leaves_dependent_rows_out() {
 
 int main() {
     the_gap_is_closed_at_any_lambda();
+    sums_at_many_lambdas_are_those_of_the_duals_at_each();
     coordinate_ascent_finds_no_better_dual();
     one_pair_follows_its_formula();
     a_cycle_of_equal_weights_has_no_breakpoint();

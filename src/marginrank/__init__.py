@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from marginrank.feature_maps import FourierFeatures, NystroemFeatures
     from marginrank.io import DiskDataset, dump_letor, load_letor, open_dataset, write_dataset
     from marginrank.model import RankingModel
+    from marginrank.paths import kernel_rank_path, rank_path, rank_rls_path, structured_rank_path
 
     __version__: str
 
@@ -35,8 +36,12 @@ _HOMES = {
     "RankingModel": "marginrank.model",
     "StructuredRankSVM": "marginrank.estimators",
     "dump_letor": "marginrank.io",
+    "kernel_rank_path": "marginrank.paths",
     "load_letor": "marginrank.io",
     "open_dataset": "marginrank.io",
+    "rank_path": "marginrank.paths",
+    "rank_rls_path": "marginrank.paths",
+    "structured_rank_path": "marginrank.paths",
     "write_dataset": "marginrank.io",
 }
 _MODULES = {
@@ -66,8 +71,12 @@ __all__ = [
     "StructuredRankSVM",
     "__version__",
     "dump_letor",
+    "kernel_rank_path",
     "load_letor",
     "open_dataset",
+    "rank_path",
+    "rank_rls_path",
+    "structured_rank_path",
     "write_dataset",
 ]
 

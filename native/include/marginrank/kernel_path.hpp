@@ -66,7 +66,22 @@ public:
 
     // beta at a lambda that the path has come by, for all pairs.
     void duals_at(double lambda, double* beta) const {
-        solve_at(kernel_, n_, pairs_, margin_, log_, lambda, beta);
+        PathLog::Replay state(pairs_, n_);
+        log_.replay_to(pairs_, lambda, state);
+        sum_by_row(pairs_, state.beta.data(), state.c.data(), n_);  // anew, without what rounding has added up
+        solve_at(kernel_, n_, pairs_, margin_, state.active, lambda, state.beta.data(), state.c.data());
+        std::copy(state.beta.begin(), state.beta.end(), beta);
+    }
+
+    // lambda * f = K c at several lambdas, not increasing, that the path has come by: a row c for each, from dual
+    // variables within their bounds. The log is gone through once for all of them.
+    void sums_at(const Crew& crew, const double* lambdas, std::size_t count, double* sums) const {
+        PathLog::Replay state(pairs_, n_);
+        for (std::size_t k = 0; k < count; ++k)
+            crew.run(1, [&](std::int64_t, int) {
+                log_.replay_to(pairs_, lambdas[k], state);
+                sum_at(state, lambdas[k], sums + k * n_);
+            });
     }
 
 private:
@@ -96,6 +111,20 @@ private:
             return complement > scale * std::max(kDependent, kRoundingOfEntries * total * total);
         }
     };
+
+    // c at lambda. The state stays as it is: the next lambda starts from what the log holds, too.
+    void sum_at(PathLog::Replay& state, double lambda, double* c) const {
+        std::vector<double> kept;
+        for (const std::int32_t i : state.active) kept.push_back(state.beta[static_cast<std::size_t>(i)]);
+        std::copy(state.c.begin(), state.c.end(), c);
+        solve_at(kernel_, n_, pairs_, margin_, state.active, lambda, state.beta.data(), c);
+        for (std::size_t j = 0; j < kept.size(); ++j) {
+            const std::int32_t i = state.active[j];
+            double& beta = state.beta[static_cast<std::size_t>(i)];
+            add_to_rows(pairs_, i, std::min(std::max(beta, 0.0), pairs_.weight[i]) - beta, c);
+            beta = kept[j];
+        }
+    }
 
     PathStatus step(double lambda_min) {
         const double limit = state_.lambda - lambda_min;

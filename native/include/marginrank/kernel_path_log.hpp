@@ -24,6 +24,21 @@ enum class Change : std::int8_t {
     kRoseToUpper = 4,
 };
 
+// c = P' beta: what each row gets from its pairs.
+inline void sum_by_row(const PathPairs& pairs, const double* beta, double* c, std::size_t n_rows) {
+    std::fill(c, c + n_rows, 0.0);
+    for (std::size_t i = 0; i < pairs.count; ++i) {
+        c[pairs.winner[i]] += beta[i];
+        c[pairs.loser[i]] -= beta[i];
+    }
+}
+
+// Adds to c what a change of one variable adds to P' beta.
+inline void add_to_rows(const PathPairs& pairs, std::int32_t i, double change, double* c) {
+    c[pairs.winner[i]] += change;
+    c[pairs.loser[i]] -= change;
+}
+
 class PathLog {
 public:
     std::vector<double> lambda;  // not increasing
@@ -42,28 +57,38 @@ public:
         if (lambda.size() - last >= active.size()) snapshots_.push_back({lambda.size(), active, beta});
     }
 
-    // Fills beta with the bounds of the pairs that are at one, and returns the active pairs at lambda. Theirs are
-    // the values at the last snapshot, or the bound they came from.
-    std::vector<std::int32_t> replay(const PathPairs& pairs, double at_lambda, double* beta) const {
+    // The state that a replay has come to: dual variables of all pairs, c = P' beta, and the active pairs in
+    // ascending order. Variables of active pairs are those at the last snapshot, or the bound they came from.
+    struct Replay {
+        std::vector<double> beta, c;
+        std::vector<std::int32_t> active;
+        std::size_t event = 0, snapshot = 0;
+
+        Replay(const PathPairs& pairs, std::size_t n_rows)
+            : beta(pairs.weight, pairs.weight + pairs.count), c(n_rows) {
+            sum_by_row(pairs, beta.data(), c.data(), n_rows);
+        }
+
+        void set(const PathPairs& pairs, std::int32_t i, double value) {
+            double& now = beta[static_cast<std::size_t>(i)];
+            add_to_rows(pairs, i, value - now, c.data());
+            now = value;
+        }
+    };
+
+    // Goes on to a lambda that is at most the one before.
+    void replay_to(const PathPairs& pairs, double at_lambda, Replay& state) const {
         const auto found = std::upper_bound(lambda.begin(), lambda.end(), at_lambda, std::greater<double>());
         // upper_bound stops after all events at lambda itself, where both sides of an event agree.
         const auto end = static_cast<std::size_t>(found - lambda.begin());
-        std::copy(pairs.weight, pairs.weight + pairs.count, beta);
-        std::vector<bool> is_active(pairs.count, false);
-        const auto after = std::upper_bound(snapshots_.begin(), snapshots_.end(), end,
-                                            [](std::size_t e, const Snapshot& s) { return e < s.event; });
-        std::size_t begin = 0;
-        if (after != snapshots_.begin()) {
-            const Snapshot& snapshot = *(after - 1);
-            begin = snapshot.event;
-            for (std::size_t e = 0; e < begin; ++e) apply(pairs, e, beta, is_active);
-            for (std::size_t j = 0; j < snapshot.active.size(); ++j) beta[snapshot.active[j]] = snapshot.beta[j];
+        for (;; ++state.event) {
+            for (; is_due(state); ++state.snapshot) {
+                const Snapshot& kept = snapshots_[state.snapshot];
+                for (std::size_t j = 0; j < kept.active.size(); ++j) state.set(pairs, kept.active[j], kept.beta[j]);
+            }
+            if (state.event >= end) return;
+            apply(pairs, state.event, state);
         }
-        for (std::size_t e = begin; e < end; ++e) apply(pairs, e, beta, is_active);
-        std::vector<std::int32_t> active;
-        for (std::size_t i = 0; i < pairs.count; ++i)
-            if (is_active[i]) active.push_back(static_cast<std::int32_t>(i));
-        return active;
     }
 
 private:
@@ -73,25 +98,25 @@ private:
         std::vector<double> beta;
     };
 
-    void apply(const PathPairs& pairs, std::size_t event, double* beta, std::vector<bool>& is_active) const {
-        const auto i = static_cast<std::size_t>(pair[event]);
-        is_active[i] = change[event] == Change::kEntered;
-        if (is_active[i]) return;
+    bool is_due(const Replay& state) const {
+        return state.snapshot < snapshots_.size() && snapshots_[state.snapshot].event == state.event;
+    }
+
+    void apply(const PathPairs& pairs, std::size_t event, Replay& state) const {
+        const std::int32_t i = pair[event];
+        const auto place = std::lower_bound(state.active.begin(), state.active.end(), i);
+        const bool was_active = place != state.active.end() && *place == i;
+        if (change[event] == Change::kEntered) {
+            if (!was_active) state.active.insert(place, i);
+            return;
+        }
+        if (was_active) state.active.erase(place);
         const bool to_upper = change[event] == Change::kLeftToUpper || change[event] == Change::kRoseToUpper;
-        beta[i] = to_upper ? pairs.weight[i] : 0.0;
+        state.set(pairs, i, to_upper ? pairs.weight[i] : 0.0);
     }
 
     std::vector<Snapshot> snapshots_;
 };
-
-// c = P' beta: what each row gets from its pairs.
-inline void sum_by_row(const PathPairs& pairs, const double* beta, double* c, std::size_t n_rows) {
-    std::fill(c, c + n_rows, 0.0);
-    for (std::size_t i = 0; i < pairs.count; ++i) {
-        c[pairs.winner[i]] += beta[i];
-        c[pairs.loser[i]] -= beta[i];
-    }
-}
 
 // Lower triangle of P_A K P_A', and the size of the terms of its diagonal.
 inline std::vector<double> active_system(const double* kernel, std::size_t n, const PathPairs& pairs,
@@ -112,16 +137,19 @@ inline std::vector<double> active_system(const double* kernel, std::size_t n, co
     return system;
 }
 
-// Moves beta along x, for the active pairs, as far towards beta + x as the bounds allow.
+// Moves the active variables along x, as far towards beta + x as the bounds allow.
 inline void move_within_bounds(const PathPairs& pairs, const std::vector<std::int32_t>& active,
-                               const std::vector<double>& x, double* beta) {
+                               const std::vector<double>& x, double* beta, double* c) {
     double share = 1.0;
     for (std::size_t j = 0; j < active.size(); ++j) {
         const double now = beta[active[j]];
         const double room = x[j] < 0.0 ? now : pairs.weight[active[j]] - now;
         if (std::abs(x[j]) * share > room) share = std::max(0.0, room / std::abs(x[j]));
     }
-    for (std::size_t j = 0; j < active.size(); ++j) beta[active[j]] += share * x[j];
+    for (std::size_t j = 0; j < active.size(); ++j) {
+        beta[active[j]] += share * x[j];
+        add_to_rows(pairs, active[j], share * x[j], c);
+    }
 }
 
 // The dual variables at lambda: those of the active pairs solve P_A K P' beta = lambda * margin. They are not cut off
@@ -129,28 +157,30 @@ inline void move_within_bounds(const PathPairs& pairs, const std::vector<std::in
 //
 // The perturbed margins chose the active pairs, and with them the variables are within their bounds. From there
 // they move towards the solution for the margins as given, which is the exact one except next to breakpoints.
+// c is P' beta, before and after.
 inline void solve_at(const double* kernel, std::size_t n, const PathPairs& pairs, const std::vector<double>& margin,
-                     const PathLog& log, double lambda, double* beta) {
-    const std::vector<std::int32_t> active = log.replay(pairs, lambda, beta);
+                     const std::vector<std::int32_t>& active, double lambda, double* beta, double* c) {
     const std::size_t size = active.size();
     if (size == 0) return;
-    std::vector<double> scale, c(n), g(n), rest(size);
+    std::vector<double> scale, g(n), rest(size);
     std::vector<double> system = active_system(kernel, n, pairs, active, scale);
     const PartialCholesky factor(std::move(system), size, scale.data());
     for (int round = 0; round < 3; ++round) {
-        sum_by_row(pairs, beta, c.data(), n);
-        multiply_kernel(kernel, n, c.data(), g.data());
+        multiply_kernel(kernel, n, c, g.data());
         for (std::size_t j = 0; j < size; ++j)
             rest[j] = lambda * margin[static_cast<std::size_t>(active[j])] -
                       (g[static_cast<std::size_t>(pairs.winner[active[j]])] -
                        g[static_cast<std::size_t>(pairs.loser[active[j]])]);
         factor.solve(rest.data());
-        for (std::size_t j = 0; j < size; ++j) beta[active[j]] += rest[j];
+        for (std::size_t j = 0; j < size; ++j) {
+            beta[active[j]] += rest[j];
+            add_to_rows(pairs, active[j], rest[j], c);
+        }
     }
     for (std::size_t j = 0; j < size; ++j)
         rest[j] = lambda * (pairs.margin[active[j]] - margin[static_cast<std::size_t>(active[j])]);
     factor.solve(rest.data());
-    move_within_bounds(pairs, active, rest, beta);
+    move_within_bounds(pairs, active, rest, beta, c);
 }
 
 }  // namespace marginrank

@@ -107,14 +107,8 @@ def _positive(text: str) -> float:
     return number
 
 
-# None stands for the default of the estimator, so that an option which was not given is never refused.
-_OPTIONS: tuple[Decorator, ...] = (
-    click.option(
-        "--method",
-        type=click.Choice(list(METHODS)),
-        help="ranksvm: hinge losses over pairs. rankrls: least squares. structured: a metric of whole "
-        "rankings, named by --target. kernel: named by --kernel.  [default: ranksvm]",
-    ),
+# What only structured rankers take; None stands for their default.
+STRUCTURED_OPTIONS: tuple[Decorator, ...] = (
     click.option(
         "--target",
         multiple=True,
@@ -140,6 +134,16 @@ _OPTIONS: tuple[Decorator, ...] = (
         default=None,
         help="Train with the cut-off of the target, too (structured).",
     ),
+)
+# None stands for the default of the estimator, so that an option which was not given is never refused.
+_OPTIONS: tuple[Decorator, ...] = (
+    click.option(
+        "--method",
+        type=click.Choice(list(METHODS)),
+        help="ranksvm: hinge losses over pairs. rankrls: least squares. structured: a metric of whole "
+        "rankings, named by --target. kernel: named by --kernel.  [default: ranksvm]",
+    ),
+    *STRUCTURED_OPTIONS,
     click.option(
         "--loss",
         type=click.Choice(["hinge", "squared_hinge", "least_squares"]),

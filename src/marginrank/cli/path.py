@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from importlib.metadata import version
 from time import perf_counter
 from typing import Any
 
@@ -12,7 +11,7 @@ import click
 from marginrank.cli import interrupts, options
 from marginrank.cli.output import counted, print_facts, print_json, rounded, seconds_for_people
 from marginrank.cli.path_curve import Curve, measure_path, print_curve, write_curve
-from marginrank.cli.path_methods import PATH_METHODS, choose_path, compute_path, path_options
+from marginrank.cli.path_methods import choose_path, compute_path, path_options
 from marginrank.cli.path_plot import check_plot, write_plot
 from marginrank.cli.progress import PathBar
 from marginrank.cli.training_files import TrainingFiles, check_outputs, training_files
@@ -24,6 +23,11 @@ from marginrank.model import RankingModel
 @click.command()
 @click.argument("data")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the chosen model (.mrk).")
+@click.option(
+    "--alpha",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Which model -o writes, where --validate does not choose it.",
+)
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw the path (.png, .pdf, .svg).")
 @click.option("--csv", "table", type=click.Path(dir_okay=False), help="Write the whole curve.")
 @path_options
@@ -47,6 +51,7 @@ from marginrank.model import RankingModel
 @options.as_json
 def path(
     output: str | None,
+    alpha: float | None,
     plot: str | None,
     table: str | None,
     method: str | None,
@@ -68,54 +73,60 @@ def path(
     Examples:
       marginrank path train.txt --validate vali.txt -m ndcg@10 --plot path.png
       marginrank path train.txt --validate vali.txt -m map -o model.mrk
-      marginrank path train.txt --method rankrls --csv curve.csv
+      marginrank path train.txt --target map --validate vali.txt -o model.mrk
+      marginrank path train.txt --method rankrls --csv curve.csv --alpha 0.01 -o model.mrk
       marginrank path small.txt --kernel rbf --gamma 0.1 --graph sampled
     """
-    name, chosen = choose_path(method, parameters)
-    _check_usage(name, files, metric, rule, (output, plot, table), as_json)
+    name, chosen = choose_path(method, parameters, pairs=files.pairs is not None)
+    _check_usage(files, metric, rule, alpha, (output, plot, table), as_json)
     rows, checked = files.read()
     started = perf_counter()
     found = _computed(name, rows, chosen, keep_partial, jobs)
     seconds = perf_counter() - started
-    by = "pairwise_error" if metric is None else metric
-    curve = measure_path(found, checked, by, rule, points, jobs)
+    if alpha is not None:
+        found.coef_at(alpha)  # an alpha that is not on the path is refused before anything is written
+    curve = measure_path(found, checked, metric, rule, points)
     if output is not None:
-        model = _model(name, chosen, found, curve, str(by), rows, files)
+        model = _model(found, curve, alpha, files)
         with interrupts.orderly(writes=True):
             model.save(output)
     if plot is not None:
-        write_plot(plot, found, rows.feature_names, files.reading.first_feature)
+        write_plot(plot, found, files.reading.first_feature)
     if table is not None:
-        write_curve(table, curve, str(by))
+        write_curve(table, curve)
     written = {"model": output, "plot": plot, "csv": table}
-    report = {"method": name, **_report(found, curve, str(by), rule, rows), "seconds": seconds, **written}
+    report = {"method": name, **_report(found, curve, rule, rows), "seconds": seconds, **written}
     if as_json:
         print_json({**report, "curve": curve.columns()})
     elif table != "-":
-        print_curve(curve, str(by))
+        print_curve(curve)
         click.echo()
         print_facts(_facts(report))
     return interrupts.INTERRUPTED if found.status_ == "interrupted" else 0
 
 
 def _check_usage(
-    name: str,
     files: TrainingFiles,
     metric: Metric | None,
     rule: str,
+    alpha: float | None,
     written: tuple[str | None, str | None, str | None],
     as_json: bool,
 ) -> None:
     """Refuse what cannot work before any file is read."""
     output, plot, table = written
-    asked = {"-o": output, "--metric": metric, "--rule one_se": None if rule == "best" else rule}
+    asked = {"--metric": metric, "--rule one_se": None if rule == "best" else rule}
     for option, value in asked.items():
         if value is not None and files.validate is None:
             raise click.UsageError(f"{option} needs --validate, which names the data to choose on.")
-    if name == "kernel":
-        for option, value in {"-o": output, "--plot": plot}.items():
-            if value is not None:
-                raise click.UsageError(f"{option} is for linear paths, not for --kernel.")
+    if output is not None and files.validate is None and alpha is None:
+        raise click.UsageError(
+            "-o needs --validate, which names the data to choose on, or --alpha, which names the model."
+        )
+    if alpha is not None and files.validate is not None:
+        raise click.UsageError("--alpha names the model that -o writes, and --validate chooses it; give one.")
+    if alpha is not None and output is None:
+        raise click.UsageError("--alpha names the model that -o writes; give -o, too.")
     if table == "-" and as_json:
         raise click.UsageError("--csv - and --json would mix on standard output.")
     check_outputs(output, plot, table)
@@ -137,33 +148,17 @@ def _computed(
     return found
 
 
-def _model(
-    name: str,
-    parameters: dict[str, Any],
-    path: Any,
-    curve: Curve,
-    metric: str,
-    rows: RankingData,
-    files: TrainingFiles,
-) -> RankingModel:
-    chosen = curve.selection
-    return RankingModel(
-        path.coef_at(chosen.alpha),
-        feature_names=rows.feature_names,
-        query_normalization=files.query_normalization,
-        metadata={
-            "estimator": PATH_METHODS[name].function,
-            "parameters": parameters,
-            "library_version": version("marginrank"),
-            "alpha": chosen.alpha,
-            "gap": float(curve.gap[chosen.index]),
-            "metric": metric,
-            "validation": float(chosen.curve[chosen.index]),
-        },
+def _model(path: Any, curve: Curve, alpha: float | None, files: TrainingFiles) -> RankingModel:
+    normalization = files.query_normalization
+    model: RankingModel = (
+        path.to_model(alpha, query_normalization=normalization)
+        if curve.selection is None
+        else curve.selection.to_model(query_normalization=normalization)
     )
+    return model
 
 
-def _report(path: Any, curve: Curve, metric: str, rule: str, rows: RankingData) -> dict[str, Any]:
+def _report(path: Any, curve: Curve, rule: str, rows: RankingData) -> dict[str, Any]:
     chosen = curve.selection
     figures = ("n_events_", "n_pairs_", "n_solutions_", "n_passes_")
     return {
@@ -179,11 +174,11 @@ def _report(path: Any, curve: Curve, metric: str, rule: str, rows: RankingData) 
         "selection": None
         if chosen is None
         else {
-            "metric": metric,
+            "metric": chosen.metric,
             "rule": rule,
             "alpha": chosen.alpha,
-            "value": float(chosen.curve[chosen.index]),
-            "standard_error": float(chosen.std[chosen.index]),
+            "value": chosen.score,
+            "standard_error": float(chosen.std[chosen.selection.index]),
         },
     }
 

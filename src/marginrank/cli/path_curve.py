@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from marginrank.cli.files import write_table
 from marginrank.cli.output import print_table, rounded
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Metric
 
 Vector = NDArray[np.float64]
@@ -28,7 +27,7 @@ class Curve:
         Where they were taken.
     objective, lower_bound : ndarray of shape (n_alphas,)
         Of the model, and of the optimum.
-    selection : Selection or None
+    selection : PathSelection or None
         The validation curve and the choice, where there are validation rows.
     """
 
@@ -57,63 +56,38 @@ class Curve:
 
 
 def measure_path(
-    path: Any, checked: RankingData | None, metric: Metric | str, rule: str, points: int, jobs: int | None
+    path: Any, checked: RankingData | None, metric: Metric | None, rule: str, points: int
 ) -> Curve:
     """Return the curve of a path, with a choice where there are validation rows."""
-    alphas = _grid(path, points)
     selection = None
     if checked is not None:
-        selection = _select(path, checked, alphas, metric, rule, jobs)
-        alphas = selection.alphas
+        selection = path.select(checked, metric=metric, rule=rule, n_alphas=points)
+    alphas = path.grid(points)
     bounds = np.array([path.objective_at(float(alpha)) for alpha in alphas])
     return Curve(alphas, bounds[:, 0], bounds[:, 1], selection)
 
 
-def _grid(path: Any, points: int) -> Vector:
-    if not len(path.alphas):
-        raise MarginRankError(
-            "The pairs cancel out, so every model of the path is 0: nothing to choose from."
-        )
-    top, bottom = float(path.alphas[0]), path.alpha_min_
-    grid = np.geomspace(top, bottom, points)
-    grid[0], grid[-1] = top, bottom
-    return grid
-
-
-def _select(
-    path: Any, checked: RankingData, alphas: Vector, metric: Metric | str, rule: Any, jobs: int | None
-) -> Any:
-    if hasattr(path, "select"):
-        return path.select(checked, metric=metric, rule=rule, n_alphas=len(alphas)).selection
-    from marginrank.paths.selection import select_on_rows  # not above: the help need not wait for it
-
-    def scores(X: Any, alphas: Vector) -> Vector:
-        return np.array([path.predict(X, alpha=float(alpha)) for alpha in alphas])
-
-    return select_on_rows(checked, alphas, scores, metric, rule, jobs)
-
-
-def print_curve(curve: Curve, metric: str) -> None:
+def print_curve(curve: Curve) -> None:
     """Print a readable number of the alphas, the chosen one among them."""
     shown = set(np.linspace(0, len(curve.alphas) - 1, _SHOWN).round().astype(int).tolist())
     found = curve.selection
-    header = ["alpha", "objective", "gap", *([] if found is None else [metric, "std. error", ""])]
+    header = ["alpha", "objective", "gap", *([] if found is None else [found.metric, "std. error", ""])]
     if found is not None:
-        shown.add(found.index)
+        shown.add(found.selection.index)
     gap = curve.gap
     rows = []
     for k in sorted(shown):
         row = [f"{curve.alphas[k]:.3g}", f"{curve.objective[k]:.6f}", f"{gap[k]:.1e}"]
         if found is not None:
-            mark = "<- chosen" if k == found.index else ""
+            mark = "<- chosen" if k == found.selection.index else ""
             row += [rounded(found.curve[k]), rounded(found.std[k]), mark]
         rows.append(row)
     print_table("", header, rows)
 
 
-def write_curve(file: str, curve: Curve, metric: str) -> None:
+def write_curve(file: str, curve: Curve) -> None:
     """Write every alpha of the curve as CSV; a figure that there is not is left empty."""
     columns = curve.columns()
-    header = [metric if name == "value" else name for name in columns]
+    header = [curve.selection.metric if name == "value" else name for name in columns]
     figures = ([float(v) for v in row] for row in zip(*columns.values(), strict=True))
     write_table(file, header, (["" if np.isnan(v) else repr(v) for v in row] for row in figures))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from marginrank.cli.methods import STRUCTURED_OPTIONS
 from marginrank.cli.options import Decorator
 from marginrank.data import RankingData
 
@@ -16,12 +17,19 @@ class PathMethod(NamedTuple):
     function: str
     parameters: frozenset[str]
     owner: str
+    takes_pairs: bool = True
 
 
 _INTERVAL = frozenset({"alpha_max", "alpha_min", "eps", "scale"})
 PATH_METHODS: dict[str, PathMethod] = {
     "ranksvm": PathMethod("rank_path", _INTERVAL | {"loss", "weighting"}, "--method ranksvm"),
     "rankrls": PathMethod("rank_rls_path", _INTERVAL, "--method rankrls"),
+    "structured": PathMethod(
+        "structured_rank_path",
+        _INTERVAL | {"target", "feature_map", "relevance", "discount", "truncate"},
+        "--method structured",
+        takes_pairs=False,
+    ),
     "kernel": PathMethod(
         "kernel_rank_path",
         frozenset({"kernel", "gamma", "degree", "coef0", "graph", "pairs_per_row", "weighting", "alpha_min"}),
@@ -35,9 +43,11 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 _OPTIONS: tuple[Decorator, ...] = (
     click.option(
         "--method",
-        type=click.Choice(["ranksvm", "rankrls"]),
-        help="Hinge losses over pairs, or least squares.  [default: ranksvm]",
+        type=click.Choice(["ranksvm", "rankrls", "structured"]),
+        help="Hinge losses over pairs, least squares, or a metric of whole rankings, named by --target.  "
+        "[default: ranksvm]",
     ),
+    *STRUCTURED_OPTIONS,
     click.option(
         "--loss", type=click.Choice(["hinge", "squared_hinge"]), help="Of a pair (ranksvm).  [default: hinge]"
     ),
@@ -51,7 +61,7 @@ _OPTIONS: tuple[Decorator, ...] = (
     click.option(
         "--weighting",
         type=click.Choice(["pairs", "queries"]),
-        help="Mean over all pairs, or over queries (not rankrls).  [default: pairs]",
+        help="Mean over all pairs, or over queries (ranksvm, kernel).  [default: pairs]",
     ),
     click.option(
         "--kernel", type=click.Choice(_KERNELS), help="The exact path of a kernel, for some thousand rows."
@@ -75,12 +85,15 @@ def path_options(command: Any) -> Any:
     return command
 
 
-def choose_path(named: str | None, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def choose_path(named: str | None, given: dict[str, Any], *, pairs: bool) -> tuple[str, dict[str, Any]]:
     """Return which path was asked for, and its parameters; one that it does not have is misuse."""
     parameters = {key: value for key, value in given.items() if value is not None}
-    if named == "rankrls" and "kernel" in parameters:
+    if named in ("rankrls", "structured") and "kernel" in parameters:
         raise click.UsageError("--kernel is for --method ranksvm.")
-    name = "kernel" if "kernel" in parameters else named or "ranksvm"
+    implied = "kernel" if "kernel" in parameters else "structured" if "target" in parameters else "ranksvm"
+    name = implied if named is None or implied == "kernel" else named
+    if pairs and not PATH_METHODS[name].takes_pairs:
+        raise click.UsageError(f"--pairs is not for --method {name}, which ranks labelled rows of queries.")
     for key in parameters:
         if key not in PATH_METHODS[name].parameters:
             owners = " or ".join(one.owner for one in PATH_METHODS.values() if key in one.parameters)

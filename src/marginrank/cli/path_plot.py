@@ -28,12 +28,13 @@ def check_plot(file: str) -> str:
     return format
 
 
-def write_plot(file: str, path: Any, feature_names: Any, first: int) -> None:
-    """Draw a path; features have the names or numbers of the data file, counted from ``first``."""
+def write_plot(file: str, path: Any, first: int) -> None:
+    """Draw a path; features without a name have the numbers of the data file, counted from ``first``."""
     figure = path.plot()
-    for text in figure.axes[0].get_legend().get_texts():
-        column = int(text.get_text())
-        text.set_text(str(column + first) if feature_names is None else str(feature_names[column]))
+    legend = figure.axes[0].get_legend()
+    if legend.get_title().get_text() == "feature" and path.feature_names_ is None:
+        for text in legend.get_texts():
+            text.set_text(str(int(text.get_text()) + first))
     memory = io.BytesIO()
     figure.savefig(memory, format=check_plot(file), dpi=150)
     with interrupts.orderly(writes=True), open_for_writing(file) as opened:

@@ -10,7 +10,6 @@ from marginrank import validation as gate
 from marginrank.data import RankingData
 from marginrank.estimators.certified import CertifiedRanker
 from marginrank.estimators.problems import QueryProblem
-from marginrank.estimators.structured_targets import Aim, lowest_good_label, read_aim
 from marginrank.estimators.training import Training
 from marginrank.estimators.zero_models import Verdict, judge
 from marginrank.exceptions import ZeroModelWarning
@@ -19,6 +18,7 @@ from marginrank.metrics import Metric
 from marginrank.model_selection import Rule
 from marginrank.scaling import Scale
 from marginrank.solvers import SOLVERS, Solver, SolverResult
+from marginrank.structured_targets import Aim, lowest_good_label, read_aim
 from marginrank.threads import one_blas_thread, resolve_threads
 
 _SOLVERS = ("bundle", "lbfgs")

@@ -6,6 +6,7 @@ from marginrank.paths.linear_path import rank_path, rank_rls_path
 from marginrank.paths.linear_progress import LinearPathProgress
 from marginrank.paths.progress import PathProgress
 from marginrank.paths.selection import PathSelection
+from marginrank.paths.structured_path import structured_rank_path
 
 __all__ = [
     "KernelRankPath",
@@ -17,4 +18,5 @@ __all__ = [
     "kernel_rank_path",
     "rank_path",
     "rank_rls_path",
+    "structured_rank_path",
 ]

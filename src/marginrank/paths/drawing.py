@@ -1,29 +1,69 @@
-"""Pictures of a path, with matplotlib."""
+"""Pictures of paths, with matplotlib."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError
 from marginrank.paths.selection import PathSelection
-
-if TYPE_CHECKING:
-    from marginrank.paths.linear_model import LinearPath
-
-_POINTS = 200
+from marginrank.validation import Vector
 
 
-def draw_path(path: LinearPath, n_features: int) -> Any:
-    """Draw the coefficients, the validation curve and the active planes of a path, as far as there are any.
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Curves over alpha.
 
     Parameters
     ----------
-    path : LinearPath
+    alphas : ndarray of shape (n_alphas,)
+        Where they were computed.
+    values : ndarray of shape (n_curves, n_alphas)
         What to draw.
-    n_features : int
-        Coefficients to name.
+    labels : sequence of str
+        Names of the curves.
+    what : str
+        What the values are.
+    legend : str
+        What the names are of.
+    """
+
+    alphas: Vector
+    values: NDArray[np.float64]
+    labels: Sequence[str]
+    what: str
+    legend: str
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """How many pairs or planes are active along alpha; ``marker`` is matplotlib's format of them."""
+
+    alphas: Vector
+    counts: NDArray[np.int64]
+    what: str
+    marker: str
+
+
+def draw_path(curves: Curves, selection: PathSelection | None, sizes: Sizes | None) -> Any:
+    """Draw models, the validation curve and active sets along alpha, as far as there are any.
+
+    Parameters
+    ----------
+    curves : Curves
+        Coefficients or scores.
+    selection : PathSelection or None
+        What was chosen.
+    sizes : Sizes or None
+        Of the active set.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
     """
     try:
         from matplotlib.figure import Figure
@@ -31,37 +71,30 @@ def draw_path(path: LinearPath, n_features: int) -> Any:
         raise MarginRankError(
             "Drawing a path needs matplotlib, which is not installed: pip install 'marginrank[plot]'."
         ) from None
-    sizes = path.certificate_sizes()
-    panels = 1 + (path.selection_ is not None) + (sizes is not None)
+    panels = 1 + (selection is not None) + (sizes is not None)
     figure = Figure(figsize=(7.0, 1.0 + 2.4 * panels), layout="constrained")
     axes = list(figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0])
-    _draw_coefficients(axes[0], path, n_features)
-    if path.selection_ is not None:
-        _draw_validation(axes[1], path.selection_)
+    _draw_curves(axes[0], curves)
+    if selection is not None:
+        _draw_validation(axes[1], selection)
     if sizes is not None:
-        axes[-1].plot(*sizes, ".", color="0.4", markersize=4)
-        axes[-1].set_ylabel("active planes")
+        axes[-1].plot(sizes.alphas, sizes.counts, sizes.marker, color="0.4", markersize=4, linewidth=0.8)
+        axes[-1].set_ylabel(sizes.what)
         axes[-1].set_ylim(bottom=0)
     axes[-1].set_xscale("log")
     axes[-1].invert_xaxis()
     axes[-1].set_xlabel("alpha (strong regularisation on the left)")
-    if path.selection_ is not None:
+    if selection is not None:
         for axis in axes:
-            axis.axvline(path.selection_.alpha, color="0.6", linewidth=1, linestyle="--", zorder=0)
+            axis.axvline(selection.alpha, color="0.6", linewidth=1, linestyle="--", zorder=0)
     return figure
 
 
-def _draw_coefficients(axis: Any, path: LinearPath, n_features: int) -> None:
-    alphas = np.geomspace(path.alpha_max_, path.alpha_min_, _POINTS)
-    alphas[0], alphas[-1] = path.alpha_max_, path.alpha_min_
-    ends = path.coefs_at(alphas[:: _POINTS // 10])
-    largest = np.argsort(-np.abs(ends).max(axis=0), kind="stable")[:n_features]
-    # A few alphas at a time: all models of a wide path at once would not fit.
-    curves = np.array([path.coef_at(float(alpha))[largest] for alpha in alphas])
-    for column, curve in zip(largest, curves.T, strict=True):
-        axis.plot(alphas, curve, linewidth=1.2, label=str(column))
-    axis.set_ylabel("coefficient")
-    axis.legend(title="feature", fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+def _draw_curves(axis: Any, curves: Curves) -> None:
+    for label, values in zip(curves.labels, curves.values, strict=True):
+        axis.plot(curves.alphas, values, linewidth=1.2, label=label)
+    axis.set_ylabel(curves.what)
+    axis.legend(title=curves.legend, fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def _draw_validation(axis: Any, selection: PathSelection) -> None:

@@ -64,12 +64,22 @@ class Kernel:
         """Whether users pass the matrix itself."""
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
+    def gamma_in_use(self, n_features: int) -> float:
+        """Return gamma, or the default of scikit-learn where None was given."""
+        if self.gamma is not None:
+            return self.gamma
+        return 1.0 if self.kernel == "chi2" else 1.0 / n_features
+
     def __call__(self, X: Any, Y: Any) -> Matrix:
         """Return the kernel of the rows of X with those of Y."""
         if callable(self.kernel):
             options = self.params or {}
         else:
-            options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+            options = {
+                "gamma": self.gamma_in_use(X.shape[1]),
+                "degree": self.degree,
+                "coef0": self.coef0,
+            }
         values = pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, **options)
         return np.ascontiguousarray(values, dtype=np.float64)
 

@@ -1,4 +1,4 @@
-"""A computed path: the models of kernel RankSVM at every alpha."""
+"""A computed path: the models of kernel RankSVM at every alpha, measured, chosen from and drawn."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.paths.gram import Kernel
 from marginrank.paths.graphs import GraphPairs
+from marginrank.paths.kernel_export import kernel_model_parts
+from marginrank.paths.path_base import PathOrigin, RankPath
 from marginrank.threads import one_blas_thread
-from marginrank.validation import Vector
+from marginrank.validation import Matrix, Vector
 
 _ACCURATE = 1e-7
 _CHECKED = 12
 _ROWS_AT_ONCE = 2048
 _ROUNDING = 1e-12
+_DRAWN = 200
 # By the codes of the native log: entered, left to 0, left to its weight, and went from bound to bound.
 _CHANGE_OF_ACTIVE = np.array([1, -1, -1, 0, 0])
 
 
-class KernelRankPath:
+class KernelRankPath(RankPath):
     """The models of kernel RankSVM at every alpha, from :func:`kernel_rank_path`.
 
     Attributes
@@ -50,11 +53,15 @@ class KernelRankPath:
         Winner and loser of each pair, by row number.
     pair_weight_ : ndarray of shape (n_pairs,)
         Their weights.
+    feature_names_ : tuple of str or None
+        Names of the columns, where the training data had them.
+    selection_ : PathSelection or None
+        What the last ``select`` found.
 
     Notes
     -----
     The path keeps a log of its events, not a model for each. The model at an alpha takes the solution of the
-    linear system of its active pairs.
+    linear system of its active pairs. ``select`` goes through the log once, for all alphas of its curve.
 
     Examples
     --------
@@ -67,13 +74,22 @@ class KernelRankPath:
     """
 
     def __init__(
-        self, native: KernelPath, status: str, K: Any, kernel: Kernel, X: Any, pairs: GraphPairs
+        self,
+        native: KernelPath,
+        status: str,
+        K: Any,
+        kernel: Kernel,
+        data: RankingData,
+        pairs: GraphPairs,
+        rows: NDArray[np.int64],
+        origin: PathOrigin,
     ) -> None:
+        super().__init__(data.X, feature_names=data.feature_names, origin=origin)
         self._native = native
         self._K = K
         self._kernel = kernel
-        self._X = X
         self._pairs = pairs
+        self._rows = rows  # one for each distinct point
         self._total = float(pairs.weight.sum())
         lambdas, _, changes = native.events()
         self.alphas: Vector = lambdas / self._total
@@ -162,19 +178,35 @@ class KernelRankPath:
         -------
         ndarray of shape (n_rows,)
         """
-        X = self._check_rows(X)
         coef = self.coef_at(alpha)
         with one_blas_thread():
-            if self._kernel.is_precomputed:
-                return np.asarray(X @ coef)
-            support = np.flatnonzero(coef)
-            scores = np.zeros(X.shape[0])
-            if len(support):
-                rows, coef = self._X[support], coef[support]
-                for begin in range(0, X.shape[0], _ROWS_AT_ONCE):
-                    part = slice(begin, begin + _ROWS_AT_ONCE)
-                    scores[part] = self._kernel(X[part], rows) @ coef
-            return scores
+            scores = self._scored(self._rows_of(X), np.arange(len(coef)), coef[None, :])
+        return np.asarray(scores[0])
+
+    def plot(self, *, n_rows: int = 10) -> Any:
+        """Draw scores of training rows, the validation curve of the last ``select``, and the active pairs.
+
+        Parameters
+        ----------
+        n_rows : int, default=10
+            How many rows: those at even distances in the ranking at the end of the path.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Save it with ``savefig``. Needs matplotlib (``pip install marginrank[plot]``).
+        """
+        from marginrank.paths.drawing import Curves, Sizes, draw_path
+
+        count = min(gate.check_count(n_rows, "n_rows"), len(self._rows))
+        alphas = self.grid(_DRAWN)
+        with one_blas_thread():
+            order = self._rows[np.argsort(-self.scores_at(alphas[-1])[self._rows], kind="stable")]
+            shown = order[np.linspace(0, len(order) - 1, count).round().astype(np.int64)]
+            values = self._K[np.ix_(shown, self._rows)] @ self._point_coefs(alphas).T
+        curves = Curves(alphas, values, [str(row) for row in shown], "score", "row")
+        sizes = Sizes(self.alphas, self.active_size, "active pairs", "-") if self.n_events_ else None
+        return draw_path(curves, self.selection_, sizes)
 
     def objective_at(self, alpha: float) -> tuple[float, float]:
         """Return the objective of the model and its lower bound, from the duals alone.
@@ -225,15 +257,38 @@ class KernelRankPath:
             return np.array([max(self.alpha_min_, 1.0)])
         return np.geomspace(self.alphas[0], self.alpha_min_, _CHECKED)
 
-    def _check_rows(self, X: Any) -> Any:
-        if isinstance(X, RankingData):
-            X = X.X
-        else:
-            X, _ = gate.split_frame(X)
-            X, names = gate.check_matrix(X)
-            gate.check_finite(X, names)
-        if X.shape[1] != self._X.shape[1]:
+    def _ends(self) -> tuple[float, float]:
+        if self._native.first_breakpoint == 0.0:
             raise MarginRankError(
-                f"X has {X.shape[1]} columns, but the path was computed with {self._X.shape[1]}."
+                "The pairs cancel out, so every model of the path is 0: nothing to choose from."
             )
-        return X
+        # Above the first breakpoint the models are multiples of the one there.
+        return self._native.first_breakpoint / self._total, self.alpha_min_
+
+    def _point_coefs(self, alphas: Vector) -> NDArray[np.float64]:
+        """Return the coefficients of the distinct points at several alphas, descending."""
+        lambdas = np.maximum(alphas * self._total, self._native.reached)
+        sums = np.empty((len(alphas), len(self._rows)))
+        self._native.sums_at(lambdas, sums)
+        return np.asarray(sums / lambdas[:, None])
+
+    def _scores(self, X: Matrix, alphas: Vector) -> NDArray[np.float64]:
+        return self._scored(X, self._rows, self._point_coefs(alphas))
+
+    def _scored(self, X: Matrix, rows: NDArray[np.int64], coefs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return scores of shape (n_models, n_rows) by coefficients of training rows."""
+        support = np.flatnonzero(coefs.any(axis=0))
+        rows, coefs = rows[support], coefs[:, support]
+        scores = np.zeros((len(coefs), X.shape[0]))
+        for begin in range(0, X.shape[0] if len(rows) else 0, _ROWS_AT_ONCE):
+            part = slice(begin, begin + _ROWS_AT_ONCE)
+            if self._kernel.is_precomputed:
+                values = X[part][:, rows]
+                values = values.toarray() if gate.is_sparse(values) else values
+            else:
+                values = self._kernel(X[part], self._X[rows])
+            scores[:, part] = coefs @ values.T
+        return scores
+
+    def _model_parts(self, alpha: float) -> dict[str, Any]:
+        return kernel_model_parts(self._kernel, self._X, self._K, self.coef_at(alpha))

@@ -25,8 +25,9 @@ from marginrank._kernels import KernelPath
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.paths.gram import Kernel, check_memory, distinct_points, gram_matrix
-from marginrank.paths.graphs import GraphPairs, graph_pairs
+from marginrank.paths.graphs import GraphPairs, Rows, graph_pairs
 from marginrank.paths.kernel_model import KernelRankPath
+from marginrank.paths.path_base import PathOrigin
 from marginrank.paths.progress import PathCallback, PathLine, PathProgress
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.threads import one_blas_thread
@@ -138,10 +139,12 @@ def kernel_rank_path(
     )
     with one_blas_thread(), PathLine() as line:
         K = gram_matrix(function, data.X)
-        native = _start(K, None if function.is_precomputed else data.X, graph_of)
+        rows, point = distinct_points(K, None if function.is_precomputed else data.X)
+        native = _start(K, rows, point, graph_of)
         shown: list[PathCallback] = [line] if verbose else []
         status = _run(native, float(graph_of.weight.sum()), alpha_min, max_events, [*shown, *watchers])
-        path = KernelRankPath(native, status, K, function, data.X, graph_of)
+        origin = PathOrigin("kernel_rank_path", _parameters(function, graph, weighting))
+        path = KernelRankPath(native, status, K, function, data, graph_of, rows, origin)
     _warn(path)
     return path
 
@@ -167,8 +170,14 @@ def _pairs_to_come(data: RankingData, graph: str, pairs_per_row: int) -> int:
     return n_pairs
 
 
-def _start(K: gate.Matrix, X: Any, pairs: GraphPairs) -> KernelPath:
-    rows, point = distinct_points(K, X)
+def _parameters(kernel: Kernel, graph: str, weighting: str) -> dict[str, Any]:
+    """Return what models of the path tell about it; a function has no name that a file could hold."""
+    name = kernel.kernel if isinstance(kernel.kernel, str) else None
+    options = {"kernel": name, "gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
+    return {**options, "graph": graph, "weighting": weighting}
+
+
+def _start(K: gate.Matrix, rows: Rows, point: Rows, pairs: GraphPairs) -> KernelPath:
     points = K if len(rows) == len(K) else np.ascontiguousarray(K[np.ix_(rows, rows)])
     winner, loser = point[pairs.winner].astype(np.int32), point[pairs.loser].astype(np.int32)
     return KernelPath(points, winner, loser, pairs.weight, pairs.margin)

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import validation as gate
-from marginrank.data import RankingData
 from marginrank.designs import MatrixDesign
 from marginrank.exceptions import MarginRankError
-from marginrank.metrics import Metric
-from marginrank.model_selection import Rule
 from marginrank.paths.lower_lines import LowerLines, Node
-from marginrank.paths.selection import PathSelection, select_on_rows
+from marginrank.paths.path_base import PathOrigin, RankPath
 from marginrank.solvers.spectral import SpectralPath
-from marginrank.threads import one_blas_thread, resolve_threads
+from marginrank.threads import resolve_threads
 from marginrank.validation import Matrix, Vector
 
 Array = NDArray[np.float64]
 _ROUNDING = 1e-12
+_DRAWN = 200
 
 
-class LinearPath(ABC):
+class LinearPath(RankPath):
     """What the paths of linear machines share.
 
     Attributes
@@ -37,6 +35,8 @@ class LinearPath(ABC):
         What ended the path.
     n_passes_ : float
         Passes over the training data.
+    feature_names_ : tuple of str or None
+        Names of the columns, where the training data had them.
     selection_ : PathSelection or None
         What the last ``select`` found.
     """
@@ -45,10 +45,17 @@ class LinearPath(ABC):
     status_: str
     n_passes_: float
 
-    def __init__(self, X: Matrix, n_jobs: int | None) -> None:
-        self._X = X
-        self._n_jobs = n_jobs
-        self.selection_: PathSelection | None = None
+    def __init__(
+        self,
+        X: Matrix,
+        n_jobs: int | None,
+        *,
+        scale: Vector | None = None,
+        feature_names: tuple[str, ...] | None = None,
+        origin: PathOrigin | None = None,
+    ) -> None:
+        super().__init__(X, n_jobs, feature_names=feature_names, origin=origin)
+        self._scale = scale
 
     @property
     def alpha_max_(self) -> float:
@@ -67,10 +74,6 @@ class LinearPath(ABC):
     @abstractmethod
     def objective_at(self, alpha: float) -> tuple[float, float]:
         """Return an upper bound of the objective of the model and a lower bound of the optimum."""
-
-    @abstractmethod
-    def _scores(self, X: Matrix, alphas: Vector) -> Array:
-        """Return scores of further rows at several alphas, of shape (n_alphas, n_rows)."""
 
     def coef_at(self, alpha: float) -> Vector:
         """Return the coefficients of the model.
@@ -125,52 +128,7 @@ class LinearPath(ABC):
         -------
         ndarray of shape (n_rows,)
         """
-        if isinstance(X, RankingData):
-            rows = X.X
-        else:
-            X, _ = gate.split_frame(X)
-            rows, names = gate.check_matrix(X)
-            gate.check_finite(rows, names)
-        self._check_width(rows)
-        return self._design(rows).scores(self.coef_at(alpha))
-
-    def select(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        metric: str | Metric = "pairwise_error",
-        rule: Rule = "best",
-        n_alphas: int = 200,
-    ) -> PathSelection:
-        """Choose alpha by a metric on validation rows.
-
-        Parameters
-        ----------
-        X, y, qid
-            Validation rows, or a ``RankingData``.
-        metric : str or Metric, default="pairwise_error"
-            What to select by.
-        rule : {"best", "one_se"}, default="best"
-            Take the best alpha, or the largest within one standard error of the best.
-        n_alphas : int, default=200
-            Points of the validation curve, evenly spaced in the logarithm of alpha.
-
-        Returns
-        -------
-        PathSelection
-            The chosen alpha, its model, and the curve. The path remembers it for ``plot``.
-        """
-        data = X if isinstance(X, RankingData) and y is None and qid is None else RankingData(X, y, qid=qid)
-        self._check_width(data.X)
-        count = gate.check_count(n_alphas, "n_alphas")
-        grid = np.geomspace(self.alpha_max_, self.alpha_min_, count)
-        grid[0], grid[-1] = self.alpha_max_, self.alpha_min_
-        with one_blas_thread():
-            chosen = select_on_rows(data, grid, self._scores, metric, rule, self._n_jobs)
-            self.selection_ = PathSelection(chosen, str(metric), self.coef_at(chosen.alpha))
-        return self.selection_
+        return self._design(self._rows_of(X)).scores(self.coef_at(alpha))
 
     def plot(self, *, n_features: int = 10) -> Any:
         """Draw coefficients, the validation curve of the last ``select``, and the size of the certificate.
@@ -185,13 +143,27 @@ class LinearPath(ABC):
         matplotlib.figure.Figure
             Save it with ``savefig``. Needs matplotlib (``pip install marginrank[plot]``).
         """
-        from marginrank.paths.drawing import draw_path
+        from marginrank.paths.drawing import Curves, Sizes, draw_path
 
-        return draw_path(self, n_features)
+        alphas = self.grid(_DRAWN)
+        ends = self.coefs_at(alphas[:: _DRAWN // 10])
+        largest = np.argsort(-np.abs(ends).max(axis=0), kind="stable")[:n_features]
+        # A few alphas at a time: all models of a wide path at once would not fit.
+        values = np.array([self.coef_at(float(alpha))[largest] for alpha in alphas]).T
+        names = [str(k) if self.feature_names_ is None else self.feature_names_[k] for k in largest]
+        found = self.certificate_sizes()
+        sizes = None if found is None else Sizes(*found, "active planes", ".")
+        return draw_path(Curves(alphas, values, names, "coefficient", "feature"), self.selection_, sizes)
 
     def certificate_sizes(self) -> tuple[Vector, NDArray[np.int64]] | None:
         """Return alphas and numbers of active planes there, where the path has planes."""
         return None
+
+    def _ends(self) -> tuple[float, float]:
+        return self.alpha_max_, self.alpha_min_
+
+    def _model_parts(self, alpha: float) -> dict[str, Any]:
+        return {"coef": self.coef_at(alpha), "column_scale": self._scale}
 
     def _check(self, alphas: Any) -> Vector:
         found = np.array([gate.check_positive(alpha, "alpha") for alpha in alphas])
@@ -204,12 +176,6 @@ class LinearPath(ABC):
                 "Compute it with another alpha_max or alpha_min."
             )
         return np.asarray(np.clip(found, self.alpha_min_, self.alpha_max_))
-
-    def _check_width(self, X: Matrix) -> None:
-        if X.shape[1] != self._X.shape[1]:
-            raise MarginRankError(
-                f"X has {X.shape[1]} columns, but the path was computed with {self._X.shape[1]}."
-            )
 
     def _design(self, X: Matrix) -> MatrixDesign:
         return MatrixDesign(X, n_threads=resolve_threads(self._n_jobs))
@@ -251,8 +217,11 @@ class LinearRankPath(LinearPath):
         lines: LowerLines,
         eps: float,
         status: str,
+        scale: Vector | None = None,
+        feature_names: tuple[str, ...] | None = None,
+        origin: PathOrigin | None = None,
     ) -> None:
-        super().__init__(X, n_jobs)
+        super().__init__(X, n_jobs, scale=scale, feature_names=feature_names, origin=origin)
         self.alphas = alphas
         self.coefs = coefs
         self.eps = eps
@@ -335,13 +304,14 @@ class LeastSquaresPath(LinearPath):
         scale: Vector | None,
         alpha_max: float,
         alpha_min: float,
+        feature_names: tuple[str, ...] | None = None,
+        origin: PathOrigin | None = None,
     ) -> None:
-        super().__init__(X, n_jobs)
+        super().__init__(X, n_jobs, scale=scale, feature_names=feature_names, origin=origin)
         self.alphas = np.array([alpha_max, alpha_min])
         self.status_ = "finished"
         self.n_passes_ = 1.0
         self._spectral = spectral
-        self._scale = scale
 
     def __repr__(self) -> str:
         return f"LeastSquaresPath(alpha_max={self.alpha_max_:.3g}, alpha_min={self.alpha_min_:.3g}, exact)"

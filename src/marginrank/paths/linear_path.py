@@ -21,6 +21,7 @@ from marginrank.exceptions import MarginRankError
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences, Loss
 from marginrank.paths.linear_model import LeastSquaresPath, LinearPath, LinearRankPath
 from marginrank.paths.linear_progress import LinearPathLine, LinearPathProgress
+from marginrank.paths.path_base import PathOrigin
 from marginrank.paths.tracing import PathTracer
 from marginrank.scaling import Scale, column_scale
 from marginrank.solvers.callbacks import check_callbacks
@@ -134,13 +135,14 @@ def rank_path(
     """
     gate.check_choice("loss", loss, ("hinge", "squared_hinge"))
     gate.check_choice("weighting", weighting, ("pairs", "queries"))
-    data = _as_data(X, y, qid, group, pairs, sample_weight, query_weight)
+    data = training_data(X, y, qid, group, pairs, sample_weight, query_weight)
     threads = resolve_threads(n_jobs)
     by_query = partial(QUERY_LOSSES[loss], weighting=weighting, n_threads=threads)
     by_pair = partial(PREFERENCE_LOSSES[loss], n_threads=threads)
     with one_blas_thread():
-        problem = _problem(data, by_query, by_pair, scale, threads)
-        return certified_path(problem, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose)
+        problem = path_problem(data, by_query, by_pair, scale, threads)
+        origin = PathOrigin("rank_path", {"loss": loss, "weighting": weighting, "scale": scale, "eps": eps})
+        return certified_path(problem, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose, origin)
 
 
 def rank_rls_path(
@@ -189,7 +191,7 @@ def rank_rls_path(
     True
     """
     gate.check_choice("solver", solver, ("auto", "direct", "certified"))
-    data = _as_data(X, y, qid, group, pairs, sample_weight, query_weight)
+    data = training_data(X, y, qid, group, pairs, sample_weight, query_weight)
     if solver == "direct" and data.pairs is not None:
         raise MarginRankError(
             "The direct solver works within queries, and pairs have none. Use solver='certified' or 'auto'."
@@ -198,12 +200,14 @@ def rank_rls_path(
     by_query = partial(LeastSquaresLoss, n_threads=threads)
     by_pair = partial(LeastSquaresPreferences, n_threads=threads)
     with one_blas_thread():
-        problem = _problem(data, by_query, by_pair, scale, threads)
+        problem = path_problem(data, by_query, by_pair, scale, threads)
         nonzeros = data.X.nnz if gate.is_sparse(data.X) else data.X.size
         pays = data.pairs is None and direct_pays(data.n_rows, data.n_features, nonzeros, _DIRECT_ALPHAS)
         if solver == "direct" or (solver == "auto" and pays):
-            return _direct_path(problem, alpha_max, alpha_min, n_jobs)
-        return certified_path(problem, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose)
+            origin = PathOrigin("rank_rls_path", {"solver": "direct", "scale": scale})
+            return _direct_path(problem, alpha_max, alpha_min, n_jobs, origin)
+        origin = PathOrigin("rank_rls_path", {"solver": "certified", "scale": scale, "eps": eps})
+        return certified_path(problem, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose, origin)
 
 
 def certified_path(
@@ -214,8 +218,12 @@ def certified_path(
     n_jobs: int | None = None,
     callbacks: Any = None,
     verbose: int = 0,
+    origin: PathOrigin | None = None,
 ) -> LinearRankPath:
-    """Trace the path of any design and loss; see :func:`rank_path` for the parameters."""
+    """Trace the path of any design and loss; see :func:`rank_path` for the parameters.
+
+    ``origin`` says what models of the path tell about how they came about.
+    """
     eps = gate.check_positive(eps, "eps")
     if not _SMALLEST_EPS <= eps < 1.0:
         raise MarginRankError(
@@ -244,6 +252,9 @@ def certified_path(
         lines=tracer.lines,
         eps=eps,
         status=status,
+        scale=problem.scale,
+        feature_names=problem.data.feature_names,
+        origin=origin,
     )
     path.n_passes_, path.n_solutions_, path.n_cuts_ = tracer.passes, tracer.n_solutions, tracer.n_cuts
     _warn(path)
@@ -251,7 +262,11 @@ def certified_path(
 
 
 def _direct_path(
-    problem: PathProblem, alpha_max: float | None, alpha_min: float | None, n_jobs: int | None
+    problem: PathProblem,
+    alpha_max: float | None,
+    alpha_min: float | None,
+    n_jobs: int | None,
+    origin: PathOrigin,
 ) -> LeastSquaresPath:
     view = problem.data.training_view()
     rows = CentredRows(
@@ -266,13 +281,21 @@ def _direct_path(
     top, bottom = _interval(problem, alpha_max, alpha_min)
     spectral = SpectralPath(centred_gram(rows, view.y))
     return LeastSquaresPath(
-        problem.data.X, n_jobs, spectral=spectral, scale=problem.scale, alpha_max=top, alpha_min=bottom
+        problem.data.X,
+        n_jobs,
+        spectral=spectral,
+        scale=problem.scale,
+        alpha_max=top,
+        alpha_min=bottom,
+        feature_names=problem.data.feature_names,
+        origin=origin,
     )
 
 
-def _as_data(
+def training_data(
     X: Any, y: Any, qid: Any, group: Any, pairs: Any, sample_weight: Any, query_weight: Any
 ) -> RankingData:
+    """Return what users passed as one, checked; exactly one of labels and pairs."""
     extras = (y, qid, group, pairs, sample_weight, query_weight)
     if isinstance(X, RankingData):
         if any(extra is not None for extra in extras):
@@ -284,9 +307,10 @@ def _as_data(
     return RankingData(X, y, qid=qid, group=group, pairs=pairs, **weights)
 
 
-def _problem(
+def path_problem(
     data: RankingData, by_query: Callable[..., Loss], by_pair: Callable[..., Loss], scale: Any, threads: int
 ) -> PathProblem:
+    """Return design and loss of labelled rows or of pairs."""
     gate.check_choice("scale", scale, (None, "standard", "minmax"))
     rows = weight = None
     if data.pairs is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ Array = NDArray[np.float64]
 _SCORES_AT_ONCE = 1 << 22
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PathSelection:
     """A model chosen from a path.
 
@@ -29,13 +30,19 @@ class PathSelection:
         The curve and the choice.
     metric : str
         What was measured.
-    coef : ndarray of shape (n_features,)
-        The chosen model.
+    coef : ndarray of shape (n_features,) or (n_rows,)
+        The chosen model: of the columns, or of the training rows where there is a kernel.
+    path : RankPath
+        What it was chosen from.
     """
 
     selection: Selection
     metric: str
     coef: Vector
+    path: Any
+
+    def __repr__(self) -> str:
+        return f"PathSelection(alpha={self.alpha:.4g}, {self.metric}={self.score:.4f})"
 
     @property
     def alpha(self) -> float:
@@ -62,10 +69,25 @@ class PathSelection:
         """Its standard error over the queries; NaN where there is one query only."""
         return self.selection.std
 
-    def to_model(self) -> RankingModel:
-        """Return the chosen model, to score, save and export."""
-        figures = {"alpha": self.alpha, "metric": self.metric, "validation": self.score}
-        return RankingModel(self.coef, metadata={"estimator": "rank_path", **figures})
+    def to_model(self, *, query_normalization: Literal["minmax"] | None = None) -> RankingModel:
+        """Return the chosen model, to score, save and export.
+
+        Parameters
+        ----------
+        query_normalization : {None, "minmax"}, default=None
+            Say "minmax" if the training data were normalised by ``RankingData.normalized_by_query()``: the
+            model then does the same to the data it scores.
+
+        Returns
+        -------
+        RankingModel
+            With the feature names of the training data.
+        """
+        figures = {"metric": self.metric, "validation": self.score}
+        model: RankingModel = self.path.to_model(
+            self.alpha, query_normalization=query_normalization, metadata=figures
+        )
+        return model
 
 
 def select_on_rows(

@@ -13,7 +13,7 @@ from marginrank import RankingData, RankingModel, dump_letor, load_letor
 from marginrank.cli.app import run as command
 from marginrank.cli.wording import for_the_command_line
 from marginrank.metrics import evaluate
-from marginrank.paths import kernel_rank_path, rank_path, rank_rls_path
+from marginrank.paths import kernel_rank_path, rank_path, rank_rls_path, structured_rank_path
 from marginrank.paths.linear_path import _warn
 
 
@@ -55,6 +55,12 @@ def data(folder):
             {"loss": "squared_hinge", "alpha_max": 1.0, "alpha_min": 1e-2, "scale": "minmax"},
         ),
         (["--method", "rankrls"], rank_rls_path, {}),
+        (
+            ["--target", "map", "--target", "mrr=2", "--eps", "1e-2"],
+            structured_rank_path,
+            {"target": {"map": 1.0, "mrr": 2.0}, "eps": 1e-2},
+        ),
+        (["--method", "structured", "--eps", "1e-2"], structured_rank_path, {"eps": 1e-2}),
     ],
 )
 def test_the_curve_and_the_choice_are_those_of_the_library(run, folder, options, function, parameters):
@@ -94,6 +100,50 @@ def test_the_model_that_is_written_has_the_figure_that_was_reported(run, folder)
     found = evaluate(vali.y, scores, qid=vali.qid, metrics=["map"])["map"]
     assert found == pytest.approx(report["selection"]["value"], abs=1e-12)
     assert model.metadata["alpha"] == report["selection"]["alpha"]
+
+
+@pytest.mark.parametrize(
+    ("options", "function", "parameters"),
+    [
+        ([], rank_path, {}),
+        (["--method", "rankrls", "--scale", "standard"], rank_rls_path, {"scale": "standard"}),
+        (["--target", "map"], structured_rank_path, {"target": "map"}),
+        (["--kernel", "rbf", "--gamma", "0.2"], kernel_rank_path, {"gamma": 0.2}),
+    ],
+)
+def test_without_validation_alpha_names_the_model_that_is_written(run, folder, options, function, parameters):
+    run("train.txt", *options, "--alpha", "0.05", "-o", "n.mrk", "--points", "2")
+    train, vali = data(folder)
+    model = RankingModel.load(folder / "n.mrk")
+    expected = function(train, **parameters).predict(vali, alpha=0.05)
+    np.testing.assert_allclose(model.predict(vali), expected, atol=1e-10)
+    assert (model.metadata["estimator"], model.metadata["alpha"]) == (function.__name__, 0.05)
+
+
+def test_an_alpha_off_the_path_is_refused_before_anything_is_written(run, folder):
+    said = run("train.txt", "--alpha", "1e9", "-o", "off.mrk", "--csv", "off.csv", code=1)
+    assert "Give another --alpha-max or --alpha-min" in said
+    assert not (folder / "off.mrk").exists()
+    assert not (folder / "off.csv").exists()
+
+
+def test_structured_paths_select_by_their_target(run):
+    report = json.loads(run("train.txt", "--target", "map", "--validate", "vali.txt", "--json"))
+    assert report["method"] == "structured"
+    assert report["selection"]["metric"] == "map(ties=average)"
+
+
+def test_a_kernel_path_is_drawn_and_its_choice_written(run, folder):
+    pytest.importorskip("matplotlib")
+    report = json.loads(
+        run("train.txt", "--kernel", "rbf", "--gamma", "0.2", "--validate", "vali.txt", "-m", "map",
+            "--plot", "k.png", "-o", "k.mrk", "--points", "50", "--json")
+    )  # fmt: skip
+    assert (folder / "k.png").read_bytes().startswith(b"\x89PNG")
+    vali = data(folder)[1]
+    scores = RankingModel.load(folder / "k.mrk").predict(vali)
+    found = evaluate(vali.y, scores, qid=vali.qid, metrics=["map"])["map"]
+    assert found == pytest.approx(report["selection"]["value"], abs=1e-12)
 
 
 def test_the_rule_prefers_larger_alphas(run):
@@ -186,7 +236,12 @@ def test_ctrl_c_ends_with_130_and_keeps_the_path_only_if_asked(run, folder, monk
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["-o", "m2.mrk"], "-o needs --validate"),
+        (["-o", "m2.mrk"], "-o needs --validate, which names the data to choose on, or --alpha"),
+        (["-o", "m2.mrk", "--alpha", "1", "--validate", "vali.txt"], "give one"),
+        (["--alpha", "1"], "give -o, too"),
+        (["--method", "structured", "--pairs", "pairs.csv"], "--pairs is not for --method structured"),
+        (["--method", "ranksvm", "--target", "map"], "--target is for --method structured"),
+        (["--target", "map", "--kernel", "rbf"], "--target is for --method structured, not for --kernel"),
         (["-m", "map"], "--metric needs --validate"),
         (["--rule", "one_se"], "--rule one_se needs --validate"),
         (
@@ -196,7 +251,6 @@ def test_ctrl_c_ends_with_130_and_keeps_the_path_only_if_asked(run, folder, monk
         (["--gamma", "1"], "--gamma is for --kernel"),
         (["--kernel", "rbf", "--eps", "0.1"], "--eps is for --method ranksvm or --method rankrls"),
         (["--kernel", "rbf", "--method", "rankrls"], "--kernel is for --method ranksvm"),
-        (["--kernel", "rbf", "--plot", "p.png"], "--plot is for linear paths"),
         (["--kernel", "rbf", "--pairs-per-row", "3"], "--pairs-per-row is for --graph sampled"),
         (["--eps", "1"], "eps"),
         (["--csv", "-", "--json"], "would mix"),

@@ -1,0 +1,129 @@
+"""The certified path of structured rankers: trained for a metric of whole rankings, at every alpha."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError, ZeroModelWarning
+from marginrank.losses.structured import TargetOptions
+from marginrank.metrics import Metric
+from marginrank.paths.linear_model import LinearRankPath
+from marginrank.paths.linear_path import PathProblem, certified_path, path_problem, training_data
+from marginrank.paths.path_base import PathOrigin
+from marginrank.scaling import Scale
+from marginrank.structured_targets import lowest_good_label, read_aim
+from marginrank.threads import one_blas_thread, resolve_threads
+
+
+def structured_rank_path(
+    X: Any,
+    y: Any = None,
+    *,
+    qid: Any = None,
+    group: Any = None,
+    query_weight: Any = None,
+    target: str | Metric | dict[str, float] = "ndcg@10",
+    feature_map: Literal["po", "mrr", "dorm"] = "po",
+    relevance: float | None = None,
+    discount: Literal["log2", "letor"] = "log2",
+    rank_weight: Literal["fourth_root", "discount"] = "fourth_root",
+    truncate: bool = False,
+    scale: Scale | None = None,
+    alpha_max: float | None = None,
+    alpha_min: float | None = None,
+    eps: float = 1e-3,
+    n_jobs: int | None = None,
+    callbacks: Any = None,
+    verbose: int = 0,
+) -> LinearRankPath:
+    """Compute the models that are trained for a metric, at all alphas of an interval, each within eps.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
+        The features. A ``RankingData`` carries labels, queries and weights of queries.
+    y : array-like of shape (n_rows,)
+        Labels; higher is better.
+    qid, group, query_weight : optional
+        As in :class:`marginrank.RankingData`.
+    target : str, Metric or dict, default="ndcg@10"
+        "auc", "map", "mrr" or "ndcg", with a cut-off to evaluate at, or a dict of these with weights.
+    feature_map, relevance, discount, rank_weight, truncate
+        As in :class:`marginrank.StructuredRankSVM`.
+    scale, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose
+        As in :func:`rank_path`.
+
+    Returns
+    -------
+    LinearRankPath
+        Its ``select`` measures the target, if no metric is named. Ctrl-C ends it early, with a warning.
+
+    Warns
+    -----
+    ZeroModelWarning
+        If no model of the path gains more than eps over ``w = 0``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginrank.paths import structured_rank_path
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 5))
+    >>> y = np.digitize(X @ [3.0, -2.0, 1.0, 0.0, 0.0] + rng.normal(size=600), [2.0, 5.0])
+    >>> qid = np.arange(600) // 20
+    >>> path = structured_rank_path(X, y, qid=qid, target="map", eps=1e-2)
+    >>> path.gap_at(0.1 * path.alpha_max_) <= 1e-2
+    True
+    >>> path.select(X, y, qid=qid).metric
+    'map(ties=average)'
+    """
+    if y is None and not isinstance(X, RankingData):
+        raise MarginRankError("Structured targets rank labelled rows; give y.")
+    data = training_data(X, y, qid, group, None, None, query_weight)
+    if data.y is None or data.pairs is not None:
+        raise MarginRankError("Structured targets rank labelled rows of queries; pairs are for rank_path.")
+    good = lowest_good_label(data.y) if relevance is None else relevance
+    options = TargetOptions(relevance=good, discount=discount, rank_weight=rank_weight)
+    aim = read_aim(target, feature_map, options, truncate)
+    threads = resolve_threads(n_jobs)
+    make_loss = partial(aim.loss, n_threads=threads)
+    parameters = {
+        "target": _written(target),
+        "feature_map": feature_map,
+        "relevance": good,
+        "discount": discount,
+        "rank_weight": rank_weight,
+        "truncate": truncate,
+        "scale": scale,
+        "eps": eps,
+    }
+    origin = PathOrigin("structured_rank_path", parameters, aim.metrics[0])
+    with one_blas_thread():
+        problem = path_problem(data, make_loss, make_loss, scale, threads)  # there are no pairs
+        path = certified_path(problem, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose, origin)
+        _warn_of_zero(path, problem, target)
+    return path
+
+
+def _written(target: str | Metric | dict[str, float]) -> Any:
+    """Return a target as a file holds it."""
+    if isinstance(target, Mapping):
+        return {str(name): float(weight) for name, weight in target.items()}
+    return str(target)
+
+
+def _warn_of_zero(path: LinearRankPath, problem: PathProblem, target: Any) -> None:
+    """Say that no model of the path is better than w = 0, where that is proved."""
+    at_zero = problem.loss.at(np.zeros(problem.loss.n_rows)).value
+    if path.objective_at(path.alpha_min_)[1] >= (1.0 - path.eps) * at_zero:
+        message = (
+            f"No model down to alpha={path.alpha_min_:.3g} gains more than eps={path.eps:g} over w = 0 for "
+            f"target={target!r}. Use a smaller alpha_min, or another target: this one may be degenerate here."
+        )
+        warnings.warn(message, ZeroModelWarning, stacklevel=3)
