@@ -133,12 +133,17 @@ class ChunkedMatrix:
             )
         numbers = np.arange(self.shape[0])[index]
         wanted, back = np.unique(numbers, return_inverse=True)
-        found = [X for _, _, X in self.blocks(wanted)]
-        if not found:
+        found: Any = []
+        for first, last, X in self.blocks(wanted):
+            if not isinstance(X, np.ndarray):
+                found.append(X.copy())  # not the chunk itself: hundreds of mapped files would stay open
+            else:
+                found = np.empty((len(wanted), self.shape[1]), dtype=self.dtype) if not first else found
+                found[first:last] = X
+        if not len(found):
             return np.empty((0, self.shape[1]), dtype=self.dtype)
-        if sparse.issparse(found[0]):
-            return sparse.vstack(found, format="csr")[back]
-        return np.concatenate(found)[back]
+        together = sparse.vstack(found, format="csr") if isinstance(found, list) else found
+        return together if len(numbers) == len(wanted) and np.array_equal(numbers, wanted) else together[back]
 
 
 class TreeSum:

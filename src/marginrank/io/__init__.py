@@ -4,7 +4,8 @@ Readers take a path, a binary file object or bytes; writers a path, which they r
 all, or a binary file object. Every error names the file and, where it is text, line and column.
 """
 
-from marginrank.io.dataset import DiskDataset, convert_to_dataset, open_dataset, write_dataset
+from marginrank.io.dataset import convert_to_dataset, open_dataset, write_dataset
+from marginrank.io.disk_dataset import DiskDataset
 from marginrank.io.formats import FORMATS, Format, format_of, read, write
 from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor

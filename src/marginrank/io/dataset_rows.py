@@ -19,6 +19,7 @@ Block = dict[str, Any]
 Arrays = Mapping[str, NDArray[Any]]
 
 _PLAIN = {"y": "y", "sample_weight": "weight"}
+_BY_ROW = ("X", "y", "weight", "query_weight")
 _LARGEST_INDEX = 2**31 - 1
 
 
@@ -108,6 +109,27 @@ def arrays_of(block: Block) -> dict[str, NDArray[Any]]:
     if "comments" in block and any(block["comments"]):
         arrays["comments_text"], arrays["comments_ends"] = pack_texts(block["comments"].tolist())
     return arrays
+
+
+def row_arrays(block: Block) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a block without query ids, all of them by rows, for :func:`copied_rows`."""
+    weight = {"query_weight": block["query_weight"]} if "query_weight" in block else {}
+    return arrays_of(block) | weight
+
+
+def copied_rows(arrays: Arrays, n_features: int, first: int, last: int) -> Block:
+    """Return rows ``first`` to ``last`` of what :func:`row_arrays` gave, in memory of their own."""
+    own = {name: np.array(values[first:last]) for name, values in arrays.items() if name in _BY_ROW}
+    if "X_indptr" in arrays:
+        indptr = arrays["X_indptr"][first : last + 1]
+        own |= {name: np.array(arrays[name][indptr[0] : indptr[-1]]) for name in ("X_data", "X_indices")}
+        own["X_indptr"] = indptr - indptr[0]
+    if "comments_ends" in arrays:
+        start = int(arrays["comments_ends"][first - 1]) if first else 0
+        ends = arrays["comments_ends"][first:last] - start
+        own |= {"comments_text": arrays["comments_text"][start : start + ends[-1]], "comments_ends": ends}
+    weight = {"query_weight": own["query_weight"]} if "query_weight" in own else {}
+    return block_from(own, n_features) | weight
 
 
 def block_from(arrays: Arrays, n_features: int) -> Block:
