@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError
+from marginrank.io.chunk_memory import Buffers
 
 _ALIGNMENT = 64
-_PAGE = 4096
 _NAME = re.compile(r"(chunk|staged)-\d{6}\.bin|pairs\.bin")
 _DTYPE = re.compile(r"<f4|<f8|<i4|<i8|\|u1|<M8\[(Y|M|W|D|h|m|s|ms|us|ns)\]")
 
@@ -88,7 +88,12 @@ def parse_array_file(entry: Any) -> ArrayFile:
 
 
 def read_arrays(
-    folder: Path, entry: ArrayFile, *, mapped: bool, names: Collection[str] | None = None
+    folder: Path,
+    entry: ArrayFile,
+    *,
+    mapped: bool,
+    names: Collection[str] | None = None,
+    buffers: Buffers | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Return arrays of a file, by default all, mapped into memory or read; its size must be right.
 
@@ -109,15 +114,17 @@ def read_arrays(
                     f"{path}: expected {entry.bytes} bytes, got {size}; the file is cut off or was changed. "
                     "Write the data set again, or copy it again."
                 )
-            content: Any = (
-                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else _read(file, first, last)
-            )
+            if mapped:
+                content: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            else:
+                content = (buffers or Buffers()).lend(last - first)
+                _read(file, first, content)
     except FileNotFoundError:
         raise MarginRankError(
             f"{path}: expected a part of the data set, which its manifest names, got no file. "
             "Write the data set again, or copy it again."
         ) from None
-    raw, shift = np.frombuffer(content, dtype=np.uint8), 0 if mapped else first
+    raw, shift = (np.frombuffer(content, dtype=np.uint8), 0) if mapped else (content, first)
     return {
         name: raw[spans[name][0] - shift : spans[name][1] - shift].view(dtype).reshape(shape)
         for name, (dtype, shape, _) in wanted.items()
@@ -151,16 +158,8 @@ def _damaged(path: Path, expected: str, got: str) -> MarginRankError:
     )
 
 
-def touch(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Wait until mapped arrays are in memory; other threads run meanwhile."""
-    for values in arrays.values():
-        values.reshape(-1).view(np.uint8)[::_PAGE].max(initial=0)
-
-
-def _read(file: Any, first: int, last: int) -> NDArray[np.uint8]:
-    size = last - first
-    content = np.empty(size, dtype=np.uint8)
-    view, done = content.data, 0
+def _read(file: Any, first: int, content: NDArray[np.uint8]) -> None:
+    view, done, size = content.data, 0, len(content)
     file.seek(first)
     while done < size:
         got = file.readinto(view[done:])
@@ -169,4 +168,3 @@ def _read(file: Any, first: int, last: int) -> NDArray[np.uint8]:
                 f"{file.name}: the file ended after {done} of {size} bytes while it was read."
             )
         done += got
-    return content

@@ -15,7 +15,8 @@ from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io import dataset_rows as rows
-from marginrank.io.dataset_files import ArrayFile, check_arrays, check_seal, is_feature, read_arrays, touch
+from marginrank.io.chunk_memory import Buffers, fetch
+from marginrank.io.dataset_files import ArrayFile, check_arrays, check_seal, is_feature, read_arrays
 from marginrank.io.dataset_manifest import Manifest, chunk_rows, read_manifest
 from marginrank.io.text_arrays import unpack_texts
 from marginrank.queries import Groups, offsets, one_query
@@ -45,11 +46,13 @@ class DiskDataset(RankingData):
     _mapped: bool
     _verify: bool
     _checked: set[int]
+    _buffers: Buffers
 
     def __init__(self, path: Path, *, mapped: bool = True, verify: bool = True) -> None:
         manifest = read_manifest(path)
         names = gate.check_feature_names(manifest.feature_names, manifest.n_features)
-        self._set(_manifest=manifest, path=path, _mapped=mapped, _verify=verify, _checked=set())
+        self._set(_manifest=manifest, path=path, _mapped=mapped, _verify=verify)
+        self._set(_checked=set(), _buffers=Buffers())
         try:
             vectors = self._vectors(manifest)
         except (KeyError, TypeError, ValueError) as error:
@@ -185,14 +188,15 @@ class DiskDataset(RankingData):
     def _features(self, number: int) -> dict[str, NDArray[Any]]:
         chunk = self._manifest.chunks[number]
         names = [name for name in chunk.arrays if is_feature(name)]
-        return read_arrays(self.path, chunk, mapped=self._mapped, names=names)
+        return read_arrays(self.path, chunk, mapped=self._mapped, names=names, buffers=self._buffers)
 
     def _load(self, number: int) -> Any:
         """Return the features of a chunk, looked through when they are loaded for the first time."""
         self._check(number, seal=self._verify)
         arrays = self._features(number)
         if self._mapped:
-            touch(arrays)
+            for values in arrays.values():
+                fetch(values)
         return rows.matrix_from(arrays, self.n_features)
 
     def _check(self, number: int, *, seal: bool) -> None:

@@ -1,0 +1,149 @@
+"""How fast passes over data on disk are, and how little memory they need.
+
+Writes generated data sets (dense float32 rows of 136 features; sparse rows of 47,000 features, as words of texts)
+and times passes over them: the hinge of ``RankSVM`` with its gradient, one read of the features each. Mapped and read,
+with the files in the cache of the system and without, beside reading the same files one after another and beside
+the pass over the same rows in memory. The share is that of the slower of these two.
+
+    python benchmarks/scale.py                          # 1 GB each, chunks of 64 MB
+    python benchmarks/scale.py --gigabytes 4 --chunk-megabytes 256
+    python benchmarks/scale.py --limit                  # 2 GB, converted and trained in 700 MB
+
+With ``--limit`` a process of its own converts LETOR text of about that size and trains on it, under a limit on its
+memory (RLIMIT_DATA, all that is allocated; files that are mapped do not count). It first shows that an allocation
+beyond the limit fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from marginrank import open_dataset, write_dataset
+from marginrank.designs import matrix_design
+from marginrank.losses import HingeLoss
+
+ROWS_A_QUERY = 100
+WORDS, WORDS_A_ROW = 47_000, 75
+COLUMNS = 136
+READ_BYTES = 4 << 20
+
+
+def dense_blocks(n_bytes: float, seed: int = 0) -> Iterator[Any]:
+    """Give blocks of queries with dense float32 features."""
+    rng = np.random.default_rng(seed)
+    for first in range(0, int(n_bytes / (4 * COLUMNS * ROWS_A_QUERY)), 200):
+        X = rng.standard_normal((200 * ROWS_A_QUERY, COLUMNS), dtype=np.float32)
+        yield X, *labels(X[:, 0], rng, first)
+
+
+def sparse_blocks(n_bytes: float, seed: int = 0) -> Iterator[Any]:
+    """Give blocks of queries with rows of words, frequent ones more often."""
+    rng = np.random.default_rng(seed)
+    n = 200 * ROWS_A_QUERY
+    for first in range(0, int(n_bytes / (12 * WORDS_A_ROW * ROWS_A_QUERY)), 200):
+        words = np.sort((WORDS * rng.random((n, WORDS_A_ROW)) ** 3).astype(np.int32), axis=1)
+        values = rng.random(n * WORDS_A_ROW)
+        ptr = np.arange(0, n * WORDS_A_ROW + 1, WORDS_A_ROW)
+        X = sparse.csr_matrix((values, words.ravel(), ptr), shape=(n, WORDS))
+        yield X, *labels(values[::WORDS_A_ROW], rng, first)
+
+
+def labels(signal: Any, rng: np.random.Generator, first: int) -> tuple[Any, Any]:
+    """Return labels that follow a signal, and query ids from ``first`` on."""
+    y = np.digitize(signal + rng.standard_normal(len(signal)), [0.5, 1.5])
+    return y, np.repeat(np.arange(first, first + len(signal) // ROWS_A_QUERY), ROWS_A_QUERY)
+
+
+def drop_from_cache(folder: Path) -> None:
+    """Make the system forget the content of files; it keeps what is not yet on disk."""
+    for path in folder.iterdir():
+        descriptor = os.open(path, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+
+
+def read_files(folder: Path) -> None:
+    """Read all files one after another."""
+    buffer = bytearray(READ_BYTES)
+    for path in sorted(folder.glob("chunk-*.bin")):
+        with open(path, "rb", buffering=0) as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
+            while file.readinto(buffer):
+                pass
+
+
+def seconds(work: Callable[[], Any], repeats: int, before: Callable[[], Any] = lambda: None) -> float:
+    """Return the shortest of some wall times."""
+    times = []
+    for _ in range(repeats):
+        before()
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def pass_over(data: Any, n_threads: int) -> Callable[[], Any]:
+    """Return what goes through the data once: scores, hinge, gradient."""
+    loss = HingeLoss(data.training_view(), weighting="pairs", n_threads=n_threads).native
+    design = matrix_design(data.X, n_threads=n_threads)
+    w = np.random.default_rng(1).standard_normal(data.n_features) / 10
+    return lambda: design.fused(w, loss)
+
+
+def measure(name: str, folder: Path, options: argparse.Namespace) -> None:
+    """Time everything about one data set, and print it."""
+    ds = open_dataset(folder)
+    size = sum(path.stat().st_size for path in folder.glob("chunk-*.bin"))
+    passes = {
+        "mapped": pass_over(ds, options.jobs),
+        "read": pass_over(open_dataset(folder, mmap=False), options.jobs),
+    }
+    for one in passes.values():
+        one()  # checksums are compared in the first pass
+    print(f"\n{name}: {ds}, {size / 1e9:.2f} GB, {options.jobs} threads; best of {options.repeats}")
+    in_memory = seconds(pass_over(ds.in_memory(), options.jobs), options.repeats)
+    print(f"  {'pass in memory':<28}{in_memory:7.3f} s  {size / in_memory / 1e9:6.2f} GB/s")
+    for state, forget in (("warm", lambda: None), ("cold", lambda: drop_from_cache(folder))):
+        reading = seconds(lambda: read_files(folder), options.repeats, forget)
+        print(f"  {f'reading the files, {state}':<28}{reading:7.3f} s  {size / reading / 1e9:6.2f} GB/s")
+        for way, one in passes.items():
+            took = seconds(one, options.repeats, forget)
+            share = max(reading, in_memory) / took
+            print(
+                f"  {f'pass, {way}, {state}':<28}{took:7.3f} s  {size / took / 1e9:6.2f} GB/s  {share:5.0%}"
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--gigabytes", type=float, default=1.0)
+    parser.add_argument("--chunk-megabytes", type=float, default=64.0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--kind", choices=["dense", "sparse"], action="append")
+    parser.add_argument("--folder", help="Where to write; by default a temporary folder.")
+    options = parser.parse_args()
+    makers = {"dense": dense_blocks, "sparse": sparse_blocks}
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        for kind in options.kind or makers:
+            path = Path(folder) / f"{kind}.mrd"
+            blocks = makers[kind](options.gigabytes * 1e9)
+            write_dataset(path, blocks, chunk_bytes=int(options.chunk_megabytes * 1e6))
+            measure(kind, path, options)
+
+
+if __name__ == "__main__":
+    main()
