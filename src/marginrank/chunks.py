@@ -83,6 +83,14 @@ class ChunkedMatrix:
             rows if self._rows is None else self._rows[rows],
         )
 
+    def changed(self, change: Callable[[Any], Any], n_features: int) -> ChunkedMatrix:
+        """Return the matrix whose chunks a function makes of these, row by row, when they are loaded."""
+
+        def load(number: int) -> Any:
+            return change(self._load(number))
+
+        return ChunkedMatrix(load, self._bounds, n_features, self.dtype, self._rows)
+
     def sections(self, rows: Rows | None = None) -> list[Section]:
         """Return what to visit for these rows, chunks without any left out.
 

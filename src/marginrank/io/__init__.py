@@ -12,7 +12,8 @@ from marginrank.io.letor_writer import dump_letor
 from marginrank.io.npz import dump_npz, load_npz
 from marginrank.io.pairs import Pairs, docids, dump_pairs, load_pairs
 from marginrank.io.side_files import dump_group, dump_weight, load_group, load_weight, with_side_files
-from marginrank.io.tables import dump_table, load_table
+from marginrank.io.table_writer import dump_table
+from marginrank.io.tables import load_table
 from marginrank.io.trec import Qrels, Run, dump_qrels, dump_run, load_qrels, load_run
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,16 @@ from typing import Any
 from marginrank import validation as gate
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
-from marginrank.io.dataset_sources import BlockSource, DataSource, LetorSource, ParquetSource, Source
+from marginrank.io.dataset_sources import (
+    BlockSource,
+    DatasetSource,
+    DataSource,
+    LetorSource,
+    Source,
+    TableSource,
+)
 from marginrank.io.dataset_stage import ChunkLimits
-from marginrank.io.dataset_writer import write_chunks
+from marginrank.io.dataset_writer import WritingState, write_chunks
 from marginrank.io.disk_dataset import DiskDataset
 
 #: What the features of a chunk take at most, by default.
@@ -29,6 +36,7 @@ def write_dataset(
     chunk_bytes: int = CHUNK_BYTES,
     overwrite: bool = False,
     resume: bool = False,
+    progress: Callable[[WritingState], None] | None = None,
     **parts: Any,
 ) -> DiskDataset:
     """Write ranking data to a folder, from which rankers train without having it in memory.
@@ -53,6 +61,9 @@ def write_dataset(
     resume : bool, default=False
         Go on with a writing that was stopped, from the same rows and with the same options. An iterator must
         give all of its blocks again.
+    progress : callable, optional
+        Called with a ``WritingState`` after each block: rows and chunks that were written, and the share of
+        the rows that this is, where it is known.
     **parts
         The other arguments of :class:`~marginrank.RankingData`: ``qid``, ``group``, ``pairs``,
         ``sample_weight`` and so on.
@@ -79,10 +90,14 @@ def write_dataset(
         if y is not None or parts:
             raise MarginRankError("Blocks carry y, qid and the other parts; do not pass them again.")
         source: Source = BlockSource(X)
+    elif isinstance(X, DiskDataset) and y is None and not parts:
+        source = DatasetSource(X)
     else:
         source = DataSource(_whole(X, y, parts))
     limits = _check_limits(chunk_rows, chunk_bytes)
-    write_chunks(Path(path), source, limits, dense=False, overwrite=overwrite, resume=resume)
+    write_chunks(
+        Path(path), source, limits, dense=False, overwrite=overwrite, resume=resume, progress=progress
+    )
     return open_dataset(path)
 
 
@@ -96,6 +111,7 @@ def convert_to_dataset(
     chunk_bytes: int = CHUNK_BYTES,
     overwrite: bool = False,
     resume: bool = False,
+    progress: Callable[[WritingState], None] | None = None,
     **options: Any,
 ) -> DiskDataset:
     r"""Write a file of ranking data as a data set, a piece at a time.
@@ -103,14 +119,14 @@ def convert_to_dataset(
     Parameters
     ----------
     source : path
-        LETOR text, plain or gzip, or Parquet.
+        LETOR text or CSV, plain or gzip, Parquet, or another data set.
     path : path
         The folder to write.
-    format : {"letor", "parquet"}, default="letor"
+    format : {"letor", "csv", "parquet", "mrd"}, default="letor"
         What the source is.
     dense : bool or "auto", default="auto"
         Whether the features of text are stored dense; "auto" where at least half of the entries are not zero.
-    chunk_rows, chunk_bytes, overwrite, resume
+    chunk_rows, chunk_bytes, overwrite, resume, progress
         As in :func:`write_dataset`. A writing from text goes on at the piece where it was stopped.
     **options
         Of the reader: ``n_features``, ``zero_based``, ``max_feature``, ``missing``, ``dtype``,
@@ -125,12 +141,20 @@ def convert_to_dataset(
     >>> convert_to_dataset(f"{folder}/train.txt", f"{folder}/train.mrd")
     DiskDataset(n_rows=2, n_features=2, n_queries=1, n_chunks=1, dense float64)
     """
-    gate.check_choice("format", format, ("letor", "parquet"))
+    gate.check_choice("format", format, ("letor", "csv", "parquet", "mrd"))
     if not (isinstance(dense, bool) or dense == "auto"):
         raise MarginRankError(f"dense must be True, False or 'auto'; got {dense!r}.")
     limits = _check_limits(chunk_rows, chunk_bytes)
-    reader: Source = LetorSource(source, **options) if format == "letor" else ParquetSource(source, **options)
-    write_chunks(Path(path), reader, limits, dense=dense, overwrite=overwrite, resume=resume)
+    reader: Source
+    if format == "mrd":
+        reader, dense = DatasetSource(open_dataset(source)), False
+    elif format == "letor":
+        reader = LetorSource(source, **options)
+    else:
+        reader = TableSource(source, format, **options)
+    write_chunks(
+        Path(path), reader, limits, dense=dense, overwrite=overwrite, resume=resume, progress=progress
+    )
     return open_dataset(path)
 
 

@@ -21,6 +21,7 @@ Arrays = Mapping[str, NDArray[Any]]
 _PLAIN = {"y": "y", "sample_weight": "weight"}
 _BY_ROW = ("X", "y", "weight", "query_weight")
 _LARGEST_INDEX = 2**31 - 1
+_ROWS_AT_ONCE = 4096
 
 
 def block_of(data: RankingData, positions: slice = slice(None)) -> Block:
@@ -72,6 +73,23 @@ def _joined(name: str, blocks: Sequence[Block]) -> Any:
     stored = [(part.data[: part.indptr[-1]], part.indices[: part.indptr[-1]]) for part in parts]
     data, indices = (np.concatenate(arrays) for arrays in zip(*stored, strict=True))
     return sparse.csr_matrix((data, indices, np.append(0, np.cumsum(counts))), shape=shape)
+
+
+def dense(X: Any) -> NDArray[Any]:
+    """Return a CSR matrix as an array, bit for bit.
+
+    Examples
+    --------
+    >>> dense(sparse.csr_matrix([[0.0, 2.0], [1.0, 0.0]])).tolist()
+    [[0.0, 2.0], [1.0, 0.0]]
+    """
+    found = np.zeros(X.shape, dtype=X.dtype)
+    for first in range(0, X.shape[0], _ROWS_AT_ONCE):
+        part = X[first : first + _ROWS_AT_ONCE].copy()
+        part.sum_duplicates()
+        row = np.repeat(np.arange(first, first + part.shape[0]), np.diff(part.indptr))
+        found[row, part.indices] = part.data  # toarray would add, and 0 + -0 is 0
+    return found
 
 
 def row_bytes(block: Block) -> NDArray[np.int64]:

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
+from marginrank.io.dataset_manifest import MANIFEST
 from marginrank.io.dataset_rows import Block, block_of
+from marginrank.io.disk_dataset import DiskDataset
 from marginrank.io.letor import LetorReading
 from marginrank.io.tables import table_batches
 
@@ -39,12 +41,15 @@ class DataSource:
         self._data = data
         self.feature_names = data.feature_names
         self.identity = {"shape": list(data.X.shape), "dtype": str(data.X.dtype)}
+        self.share = 0.0
 
     def pieces(self, position: Any) -> Iterator[Piece]:
         """Return the rows from a position on; None is the beginning."""
         step = max(1, _PIECE // max(1, self._data.n_features * self._data.X.dtype.itemsize))
         for first in range(position or 0, self._data.n_rows, step):
-            yield Piece(block_of(self._data, slice(first, min(first + step, self._data.n_rows))), first)
+            last = min(first + step, self._data.n_rows)
+            yield Piece(block_of(self._data, slice(first, last)), first)
+            self.share = last / self._data.n_rows
 
     def pairs(self) -> dict[str, NDArray[Any]]:
         """Return explicit pairs by the numbers that rows have in the pieces."""
@@ -69,6 +74,7 @@ class BlockSource:
         self._pairs: list[tuple[Any, Any, Any]] = []
         self.feature_names: tuple[str, ...] | None = None
         self.identity = {"blocks": True}
+        self.share: float | None = None
 
     def pieces(self, position: Any) -> Iterator[Piece]:
         """Return all blocks from the first one on, whatever the position: they cannot be found otherwise."""
@@ -104,13 +110,8 @@ class LetorSource:
         self._path, self._max_expansion = os.fspath(path), max_expansion
         self._reading = LetorReading(**options)
         self.widening = self._reading.limits.n_features is None
-        status = os.stat(path)
-        self.identity = {
-            "path": os.path.realpath(path),
-            "size": status.st_size,
-            "changed": status.st_mtime_ns,
-            "options": {name: str(value) for name, value in options.items()},
-        }
+        self.identity = _identity_of_file(path, options)
+        self._bytes, self.share = max(1, os.stat(path).st_size), 0.0
 
     def pieces(self, position: Any) -> Iterator[Piece]:
         """Return the rows from a position on: bytes of text and lines before it."""
@@ -156,6 +157,7 @@ class LetorSource:
                     text = rest + piece[:end]
                     yield text, at
                     at, rest = at + len(text), piece[end:]
+                    self.share = raw.tell() / self._bytes
             except (EOFError, OSError, zlib.error) as error:
                 if not zipped:
                     raise
@@ -166,26 +168,22 @@ class LetorSource:
                 yield rest, at
 
 
-class ParquetSource:
-    """A Parquet file, read a batch of rows at a time."""
+class TableSource:
+    """A Parquet or CSV file, read a batch of rows at a time."""
 
     widening = False
 
-    def __init__(self, path: str | os.PathLike[str], **options: Any) -> None:
-        self._path, self._options = os.fspath(path), options
+    def __init__(self, path: str | os.PathLike[str], format: str, **options: Any) -> None:
+        self._path, self._format, self._options = os.fspath(path), format, options
         self.feature_names: tuple[str, ...] | None = None
-        status = os.stat(path)
-        self.identity = {
-            "path": os.path.realpath(path),
-            "size": status.st_size,
-            "changed": status.st_mtime_ns,
-            "options": {name: str(value) for name, value in options.items()},
-        }
+        self.share = 0.0
+        self.identity = _identity_of_file(path, options)
 
     def pieces(self, position: Any) -> Iterator[Piece]:
-        """Return the rows from a row group on."""
+        """Return the rows from the first one on, whatever the position."""
         del position  # batches are cheap to read again, beside what is done to their rows
-        for data in table_batches(self._path, _PIECE, **self._options):
+        for data, share in table_batches(self._path, _PIECE, format=self._format, **self._options):
+            self.share = share
             self.feature_names = data.feature_names
             block = block_of(data) if data.order is None else _as_it_stands(data)
             yield Piece(block, None)
@@ -195,7 +193,41 @@ class ParquetSource:
         return {}
 
 
-Source = DataSource | BlockSource | LetorSource | ParquetSource
+class DatasetSource:
+    """A data set on disk, to be written in other chunks."""
+
+    widening = False
+
+    def __init__(self, data: DiskDataset) -> None:
+        self._data = data
+        self.feature_names = data.feature_names
+        self.share = 0.0
+        self.identity = _identity_of_file(data.path / MANIFEST, {})
+
+    def pieces(self, position: Any) -> Iterator[Piece]:
+        """Return the rows from a chunk on."""
+        for number in range(position or 0, self._data.n_chunks):
+            yield Piece(block_of(self._data.chunk(number)), number)
+            self.share = (number + 1) / self._data.n_chunks
+
+    def pairs(self) -> dict[str, NDArray[Any]]:
+        """Return explicit pairs; rows have the numbers that they had."""
+        data = self._data
+        return {} if data.pairs is None else pair_arrays([(data.pairs, data.pair_weight, data.pair_margin)])
+
+
+Source = DataSource | BlockSource | LetorSource | TableSource | DatasetSource
+
+
+def _identity_of_file(path: str | os.PathLike[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what tells whether a file is still the same, and read in the same way."""
+    status = os.stat(path)
+    return {
+        "path": os.path.realpath(path),
+        "size": status.st_size,
+        "changed": status.st_mtime_ns,
+        "options": {name: str(value) for name, value in options.items()},
+    }
 
 
 def pair_arrays(found: list[tuple[Any, Any, Any]]) -> dict[str, NDArray[Any]]:

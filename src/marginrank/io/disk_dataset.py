@@ -92,17 +92,28 @@ class DiskDataset(RankingData):
         return np.repeat(self.query_ids, np.diff(self.query_ptr))
 
     @property
+    def has_comments(self) -> bool:
+        """Whether any row has a remark."""
+        return any("comments_ends" in chunk.arrays for chunk in self._manifest.chunks)
+
+    @property
     def comments(self) -> NDArray[Any] | None:
         """A remark on each row, read when asked for; None where there is none."""
-        chunks = self._manifest.chunks
-        if not any("comments_ends" in chunk.arrays for chunk in chunks):
+        if not self.has_comments:
             return None
-        return np.concatenate([self._comments(number) for number in range(len(chunks))])
+        return np.concatenate([self._comments(number) for number in range(self.n_chunks)])
 
     def chunks(self) -> Iterator[RankingData]:
         """Return one chunk after another in memory, without explicit pairs."""
         for number in range(self.n_chunks):
-            yield self._chunk(number)
+            yield self.chunk(number)
+
+    def chunk(self, number: int) -> RankingData:
+        """Return a chunk in memory, without explicit pairs."""
+        self._check(number, seal=self._verify)
+        arrays = read_arrays(self.path, self._manifest.chunks[number], mapped=self._mapped)
+        block = rows.block_from(arrays, self.n_features)
+        return RankingData(**block, feature_names=self.feature_names)
 
     def in_memory(self) -> RankingData:
         """Return all of the data in memory."""
@@ -218,12 +229,6 @@ class DiskDataset(RankingData):
         if not arrays:
             return np.full(chunk_rows(chunk), "", dtype=object)
         return unpack_texts(arrays["comments_text"], arrays["comments_ends"], "comments")
-
-    def _chunk(self, number: int) -> RankingData:
-        self._check(number, seal=self._verify)
-        arrays = read_arrays(self.path, self._manifest.chunks[number], mapped=self._mapped)
-        block = rows.block_from(arrays, self.n_features)
-        return RankingData(**block, feature_names=self.feature_names)
 
 
 class _Selectable:
