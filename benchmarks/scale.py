@@ -1,25 +1,25 @@
 """How fast passes over data on disk are, and how little memory they need.
 
-Writes generated data sets (dense float32 rows of 136 features; sparse rows of 47,000 features, as words of texts)
-and times passes over them: the hinge of ``RankSVM`` with its gradient, one read of the features each. Mapped and read,
-with the files in the cache of the system and without, beside reading the same files one after another and beside
-the pass over the same rows in memory. The share is that of the slower of these two.
+Writes generated data sets (dense float32 rows of 136 features; sparse rows of 47,000 features, as words of
+texts) and times passes over them: the hinge of ``RankSVM`` with its gradient, one read of the features each.
+Mapped and read, with the files in the cache of the system (warm) and without (cold), beside reading the same
+files one after another, and beside the pass over the same rows in memory. The share is that of the slower of
+these two.
 
     python benchmarks/scale.py                          # 1 GB each, chunks of 64 MB
     python benchmarks/scale.py --gigabytes 4 --chunk-megabytes 256
-    python benchmarks/scale.py --limit                  # 2 GB, converted and trained in 700 MB
+    python benchmarks/scale.py --limit 700              # 2.1 GB, converted and trained within 700 MB
 
-With ``--limit`` a process of its own converts LETOR text of about that size and trains on it, under a limit on its
-memory (RLIMIT_DATA, all that is allocated; files that are mapped do not count). It first shows that an allocation
-beyond the limit fails.
+With ``--limit`` a process converts LETOR text and trains on the result, three times as large as the limit on
+all that it may allocate (RLIMIT_DATA; files that are mapped do not count, so the chunks are read). It first
+shows that an allocation of the size of the limit fails.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import subprocess
-import sys
+import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -29,8 +29,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from marginrank import open_dataset, write_dataset
+from marginrank import RankingData, RankSVM, dump_letor, open_dataset, write_dataset
 from marginrank.designs import matrix_design
+from marginrank.io import convert_to_dataset
 from marginrank.losses import HingeLoss
 
 ROWS_A_QUERY = 100
@@ -127,6 +128,43 @@ def measure(name: str, folder: Path, options: argparse.Namespace) -> None:
             )
 
 
+def write_text(path: Path, n_bytes: float) -> None:
+    """Write LETOR text whose features take so many bytes as float64, a block of queries over and over."""
+    X, y, qid = next(dense_blocks(4 * COLUMNS * ROWS_A_QUERY))
+    part = slice(0, 50 * ROWS_A_QUERY)
+    block = RankingData(X[part].astype(np.float64).round(3), y[part], qid=qid[part])
+    with path.open("wb") as file:
+        for number in range(int(n_bytes / (8 * COLUMNS * block.n_rows))):
+            dump_letor(RankingData(block.X, block.y, qid=block.qid + 50 * number), file)
+
+
+def train_within(megabytes: int, folder: Path, options: argparse.Namespace) -> None:
+    """Convert and train three times as much as this process may allocate from here on."""
+    text, target, limit = folder / "train.txt", folder / "train.mrd", megabytes * 10**6
+    write_text(text, 3 * limit)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    try:
+        np.empty(limit, dtype=np.uint8)
+    except MemoryError as error:
+        print(f"limit of {megabytes} MB on what is allocated; {error}")
+    else:
+        raise SystemExit("The limit does not hold here.")
+    chunk = int(options.chunk_megabytes * 1e6)
+    took = seconds(lambda: convert_to_dataset(text, target, chunk_bytes=chunk, n_jobs=options.jobs), 1)
+    size = sum(path.stat().st_size for path in target.glob("chunk-*.bin"))
+    print(f"converted {text.stat().st_size / 1e9:.2f} GB of text in {took:.0f} s")
+    for mmap in (False, True):
+        ranker = RankSVM(alpha=1e-3, n_jobs=options.jobs)
+        ds = open_dataset(target, mmap=mmap)
+        took = seconds(lambda ranker=ranker, ds=ds: ranker.fit(ds), 1)
+        print(
+            f"trained on {ds}, {size / 1e9:.2f} GB, {'mapped' if mmap else 'read'}: {took:.0f} s, "
+            f"{ranker.n_passes_:g} passes, gap {ranker.gap_:.1e}"
+        )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    print(f"peak of all memory, mapped pages too: {peak:.0f} MB")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gigabytes", type=float, default=1.0)
@@ -135,9 +173,15 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--kind", choices=["dense", "sparse"], action="append")
     parser.add_argument("--folder", help="Where to write; by default a temporary folder.")
+    parser.add_argument(
+        "--limit", type=int, help="Megabytes that may be allocated, to train on three times as many."
+    )
     options = parser.parse_args()
     makers = {"dense": dense_blocks, "sparse": sparse_blocks}
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        if options.limit:
+            train_within(options.limit, Path(folder), options)
+            return
         for kind in options.kind or makers:
             path = Path(folder) / f"{kind}.mrd"
             blocks = makers[kind](options.gigabytes * 1e9)

@@ -142,12 +142,14 @@ class ChunkedMatrix:
         numbers = np.arange(self.shape[0])[index]
         wanted, back = np.unique(numbers, return_inverse=True)
         found: Any = []
-        for first, last, X in self.blocks(wanted):
+        for section, X in self.visit(self.sections(wanted)):
             if not isinstance(X, np.ndarray):
-                found.append(X.copy())  # not the chunk itself: hundreds of mapped files would stay open
-            else:
-                found = np.empty((len(wanted), self.shape[1]), dtype=self.dtype) if not first else found
-                found[first:last] = X
+                # A copy of a whole chunk, too: hundreds of mapped files would stay open.
+                found.append(X.copy() if section.rows is None else X[section.rows])
+                continue
+            if not section.first:
+                found = np.empty((len(wanted), self.shape[1]), dtype=self.dtype)
+            found[section.first : section.last] = X if section.rows is None else X[section.rows]
         if not len(found):
             return np.empty((0, self.shape[1]), dtype=self.dtype)
         together = sparse.vstack(found, format="csr") if isinstance(found, list) else found

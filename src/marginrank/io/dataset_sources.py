@@ -20,8 +20,14 @@ from marginrank.io.letor import LetorReading
 from marginrank.io.tables import table_batches
 
 _PIECE = 16 << 20
+_LEAST_PIECE = 1 << 20
 _GZIP = b"\x1f\x8b"
 _ALWAYS_ALLOWED = 16 << 20
+
+
+def piece_bytes(chunk_bytes: int) -> int:
+    """Return about what a piece of a source takes: with small chunks, less than what makes reading fast."""
+    return min(_PIECE, max(_LEAST_PIECE, chunk_bytes // 4))
 
 
 class Piece(NamedTuple):
@@ -43,9 +49,9 @@ class DataSource:
         self.identity = {"shape": list(data.X.shape), "dtype": str(data.X.dtype)}
         self.share = 0.0
 
-    def pieces(self, position: Any) -> Iterator[Piece]:
+    def pieces(self, position: Any, size: int) -> Iterator[Piece]:
         """Return the rows from a position on; None is the beginning."""
-        step = max(1, _PIECE // max(1, self._data.n_features * self._data.X.dtype.itemsize))
+        step = max(1, size // max(1, self._data.n_features * self._data.X.dtype.itemsize))
         for first in range(position or 0, self._data.n_rows, step):
             last = min(first + step, self._data.n_rows)
             yield Piece(block_of(self._data, slice(first, last)), first)
@@ -76,8 +82,9 @@ class BlockSource:
         self.identity = {"blocks": True}
         self.share: float | None = None
 
-    def pieces(self, position: Any) -> Iterator[Piece]:
+    def pieces(self, position: Any, size: int) -> Iterator[Piece]:
         """Return all blocks from the first one on, whatever the position: they cannot be found otherwise."""
+        del size
         first = 0
         for number, given in enumerate(self._blocks):
             try:
@@ -113,11 +120,11 @@ class LetorSource:
         self.identity = _identity_of_file(path, options)
         self._bytes, self.share = max(1, os.stat(path).st_size), 0.0
 
-    def pieces(self, position: Any) -> Iterator[Piece]:
+    def pieces(self, position: Any, size: int) -> Iterator[Piece]:
         """Return the rows from a position on: bytes of text and lines before it."""
         start, line = position or (0, 0)
         has_qid: bool | None = None
-        for text, at in self._texts(start):
+        for text, at in self._texts(start, size):
             rows = self._reading.parse(text, self._path, line)
             if rows.n_rows:
                 block = self._reading.block(rows)
@@ -135,7 +142,7 @@ class LetorSource:
         """Text holds none."""
         return {}
 
-    def _texts(self, start: int) -> Iterator[tuple[bytes, int]]:
+    def _texts(self, start: int, size: int) -> Iterator[tuple[bytes, int]]:
         """Return pieces of whole lines, and where each begins in the text."""
         with open(self._path, "rb") as raw:
             zipped = raw.read(2) == _GZIP
@@ -144,7 +151,7 @@ class LetorSource:
             at, rest = start, b""
             try:
                 file.seek(start)
-                while piece := file.read(_PIECE):
+                while piece := file.read(size):
                     end = piece.rfind(b"\n") + 1
                     if zipped and at > max(_ALWAYS_ALLOWED, self._max_expansion * raw.tell()):
                         raise MarginRankError(
@@ -179,10 +186,10 @@ class TableSource:
         self.share = 0.0
         self.identity = _identity_of_file(path, options)
 
-    def pieces(self, position: Any) -> Iterator[Piece]:
+    def pieces(self, position: Any, size: int) -> Iterator[Piece]:
         """Return the rows from the first one on, whatever the position."""
         del position  # batches are cheap to read again, beside what is done to their rows
-        for data, share in table_batches(self._path, _PIECE, format=self._format, **self._options):
+        for data, share in table_batches(self._path, size, format=self._format, **self._options):
             self.share = share
             self.feature_names = data.feature_names
             block = block_of(data) if data.order is None else _as_it_stands(data)
@@ -204,8 +211,9 @@ class DatasetSource:
         self.share = 0.0
         self.identity = _identity_of_file(data.path / MANIFEST, {})
 
-    def pieces(self, position: Any) -> Iterator[Piece]:
+    def pieces(self, position: Any, size: int) -> Iterator[Piece]:
         """Return the rows from a chunk on."""
+        del size
         for number in range(position or 0, self._data.n_chunks):
             yield Piece(block_of(self._data.chunk(number)), number)
             self.share = (number + 1) / self._data.n_chunks

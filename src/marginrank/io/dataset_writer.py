@@ -17,7 +17,7 @@ from marginrank.io.dataset_files import ArrayFile, write_arrays
 from marginrank.io.dataset_manifest import MANIFEST, Manifest, chunk_rows
 from marginrank.io.dataset_regroup import Regrouping
 from marginrank.io.dataset_rows import Block
-from marginrank.io.dataset_sources import Source
+from marginrank.io.dataset_sources import Source, piece_bytes
 from marginrank.io.dataset_stage import JOURNAL, ChunkLimits, Stage
 
 _MANY_LEVELS = 20
@@ -73,7 +73,7 @@ def write_chunks(
         raise MarginRankError(f"{target}: the folder cannot be made there: {error.strerror}.") from None
     identity = {"source": source.identity, "limits": list(limits)}
     stage = Stage(folder, limits, identity, widening=source.widening)
-    for piece in source.pieces(stage.position):
+    for piece in source.pieces(stage.position, piece_bytes(limits.bytes)):
         stage.add(piece.block, piece.position)
         tell(WritingState(stage.n_written, len(stage.chunks), source.share, False))
     stage.finish()
