@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import sys
 import threading
 import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,6 +60,18 @@ class Buffers:
         with self._lock:
             if len(self._free) < _KEPT:
                 self._free.append(memory)
+
+
+def announce(path: Path, n_bytes: int) -> None:
+    """Tell the system that the beginning of a file will be read soon; it reads ahead on its own."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return  # whoever reads it will say so
+    os.posix_fadvise(descriptor, 0, n_bytes, os.POSIX_FADV_WILLNEED)
+    os.close(descriptor)
 
 
 def fetch(mapped: NDArray[Any]) -> None:

@@ -68,6 +68,11 @@ def is_feature(name: str) -> bool:
     return name.startswith("X")
 
 
+def feature_bytes(entry: ArrayFile) -> int:
+    """Return where the features end, with which a file begins."""
+    return max(place[2] + _n_bytes(place) for name, place in entry.arrays.items() if is_feature(name))
+
+
 def parse_array_file(entry: Any) -> ArrayFile:
     """Return an entry of a manifest; anything odd about it is a ``ValueError``."""
     name, size, digest, arrays, seals = (entry[key] for key in ArrayFile._fields)

@@ -15,8 +15,15 @@ from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io import dataset_rows as rows
-from marginrank.io.chunk_memory import Buffers, fetch
-from marginrank.io.dataset_files import ArrayFile, check_arrays, check_seal, is_feature, read_arrays
+from marginrank.io.chunk_memory import Buffers, announce, fetch
+from marginrank.io.dataset_files import (
+    ArrayFile,
+    check_arrays,
+    check_seal,
+    feature_bytes,
+    is_feature,
+    read_arrays,
+)
 from marginrank.io.dataset_manifest import Manifest, chunk_rows, read_manifest
 from marginrank.io.text_arrays import unpack_texts
 from marginrank.queries import Groups, offsets, one_query
@@ -47,12 +54,13 @@ class DiskDataset(RankingData):
     _verify: bool
     _checked: set[int]
     _buffers: Buffers
+    _loaded: int
 
     def __init__(self, path: Path, *, mapped: bool = True, verify: bool = True) -> None:
         manifest = read_manifest(path)
         names = gate.check_feature_names(manifest.feature_names, manifest.n_features)
         self._set(_manifest=manifest, path=path, _mapped=mapped, _verify=verify)
-        self._set(_checked=set(), _buffers=Buffers())
+        self._set(_checked=set(), _buffers=Buffers(), _loaded=-1)
         try:
             vectors = self._vectors(manifest)
         except (KeyError, TypeError, ValueError) as error:
@@ -203,12 +211,22 @@ class DiskDataset(RankingData):
 
     def _load(self, number: int) -> Any:
         """Return the features of a chunk, looked through when they are loaded for the first time."""
+        if not self._mapped:
+            self._announce_next(number)
         self._check(number, seal=self._verify)
         arrays = self._features(number)
         if self._mapped:
             for values in arrays.values():
                 fetch(values)
         return rows.matrix_from(arrays, self.n_features)
+
+    def _announce_next(self, number: int) -> None:
+        """In a pass over all chunks, let the system read the next one while this one is copied."""
+        in_order, following = number in (0, self._loaded + 1), number + 1
+        self._set(_loaded=number)
+        if in_order and following < self.n_chunks:
+            chunk = self._manifest.chunks[following]
+            announce(self.path / chunk.file, feature_bytes(chunk))
 
     def _check(self, number: int, *, seal: bool) -> None:
         if number in self._checked:
