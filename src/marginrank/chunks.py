@@ -83,6 +83,14 @@ class ChunkedMatrix:
             rows if self._rows is None else self._rows[rows],
         )
 
+    def changed(self, change: Callable[[Any], Any], n_features: int) -> ChunkedMatrix:
+        """Return the matrix whose chunks a function makes of these, row by row, when they are loaded."""
+
+        def load(number: int) -> Any:
+            return change(self._load(number))
+
+        return ChunkedMatrix(load, self._bounds, n_features, self.dtype, self._rows)
+
     def sections(self, rows: Rows | None = None) -> list[Section]:
         """Return what to visit for these rows, chunks without any left out.
 
@@ -133,12 +141,19 @@ class ChunkedMatrix:
             )
         numbers = np.arange(self.shape[0])[index]
         wanted, back = np.unique(numbers, return_inverse=True)
-        found = [X for _, _, X in self.blocks(wanted)]
-        if not found:
+        found: Any = []
+        for section, X in self.visit(self.sections(wanted)):
+            if not isinstance(X, np.ndarray):
+                # A copy of a whole chunk, too: hundreds of mapped files would stay open.
+                found.append(X.copy() if section.rows is None else X[section.rows])
+                continue
+            if not section.first:
+                found = np.empty((len(wanted), self.shape[1]), dtype=self.dtype)
+            found[section.first : section.last] = X if section.rows is None else X[section.rows]
+        if not len(found):
             return np.empty((0, self.shape[1]), dtype=self.dtype)
-        if sparse.issparse(found[0]):
-            return sparse.vstack(found, format="csr")[back]
-        return np.concatenate(found)[back]
+        together = sparse.vstack(found, format="csr") if isinstance(found, list) else found
+        return together if len(numbers) == len(wanted) and np.array_equal(numbers, wanted) else together[back]
 
 
 class TreeSum:

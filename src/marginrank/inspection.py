@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from itertools import pairwise
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +16,6 @@ from marginrank._kernels import PairLabels
 from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
 from marginrank.designs import matrix_design
-from marginrank.exceptions import MarginRankError
 from marginrank.scaling import column_scale
 from marginrank.threads import resolve_threads
 from marginrank.validation import is_sparse
@@ -26,6 +28,8 @@ _FEATURE_VECTORS = 90
 _USUAL_PASSES = (20, 120)
 _MANY_LEVELS = 20
 _TIMINGS = 3
+_TIMED_CHUNKS = 8
+_CHUNKS_HELD = 3
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Inspection:
         Names or numbers (from 0) of columns that are constant, and of those whose spread is more than a
         thousand times that of the median column, or less than a thousandth.
     memory_bytes : int
-        Estimate of what training needs besides the data.
+        Estimate of what training needs besides the data; of data on disk, with the chunks that it holds.
     train_seconds : tuple of float
         Estimate of the time of one ``RankSVM`` training here, from ... to: 20 to 120 passes of a measured
         length, as most trainings take.
@@ -91,7 +95,7 @@ def inspect(data: RankingData, *, n_jobs: int | None = None) -> Inspection:
     Parameters
     ----------
     data : RankingData
-        Labelled data.
+        Labelled data, in memory or on disk. Data on disk are read a chunk at a time, three times.
     n_jobs : int, optional
         Threads to use.
 
@@ -108,27 +112,23 @@ def inspect(data: RankingData, *, n_jobs: int | None = None) -> Inspection:
     (1, 2, [1])
     """
     threads = resolve_threads(n_jobs)
-    if isinstance(data.X, ChunkedMatrix):
-        raise MarginRankError(
-            "inspect looks at data in memory; take a sample of data on disk: data.subset(rows)."
-        )
     content = _preferences(data) if data.pairs is not None else _comparisons(data, threads)
-    constant = _constant_columns(data.X)
+    found = _features(data)
+    constant, names = found.constant, data.feature_names
     spread = column_scale(data.X, "standard")
-    names = data.feature_names
-    stored = data.X.count_nonzero() if is_sparse(data.X) else int(np.count_nonzero(data.X))
     (least, most), seconds = _USUAL_PASSES, _pass_seconds(data, threads)
     return Inspection(
         n_rows=data.n_rows,
         n_queries=data.n_queries,
         n_features=data.n_features,
-        storage=f"{'CSR' if is_sparse(data.X) else 'dense'} {data.X.dtype}",
-        stored_share=float(stored) / (data.n_rows * data.n_features),
+        storage=f"{'CSR' if found.is_sparse else 'dense'} {data.X.dtype}",
+        stored_share=float(found.n_stored) / (data.n_rows * data.n_features),
         **content,
-        n_duplicated_rows=_duplicated_rows(data),
+        n_duplicated_rows=found.n_duplicated,
         constant_features=_named(constant, names),
         badly_scaled_features=_named(~constant & _badly_scaled(spread, constant), names),
-        memory_bytes=8 * (_ROW_VECTORS * data.n_rows + _FEATURE_VECTORS * data.n_features),
+        memory_bytes=8 * (_ROW_VECTORS * data.n_rows + _FEATURE_VECTORS * data.n_features)
+        + _chunk_bytes(data, found),
         train_seconds=(least * seconds, most * seconds),
     )
 
@@ -167,11 +167,31 @@ def _labels(y: NDArray[np.float64]) -> dict[str, Any]:
     return {f"{value:g}": int(count) for value, count in zip(values, counts, strict=True)}
 
 
-def _constant_columns(X: Any) -> NDArray[np.bool_]:
-    low, high = X.min(axis=0), X.max(axis=0)
-    if is_sparse(X):
-        low, high = low.toarray().ravel(), high.toarray().ravel()
-    return np.asarray(low == high)
+class _Features(NamedTuple):
+    """What one look at all features tells."""
+
+    is_sparse: bool
+    n_stored: int
+    constant: NDArray[np.bool_]
+    n_duplicated: int
+
+
+def _features(data: RankingData) -> _Features:
+    """Look at all features, a chunk of data on disk at a time."""
+    X, rows_before = data.X, 0
+    query = data.in_original_order(np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr)))
+    low, high = np.full(data.n_features, np.inf), np.full(data.n_features, -np.inf)
+    stored, duplicates = 0, _Duplicates(whole_queries=_ends_with_queries(data))
+    for part in (block for _, _, block in X.blocks()) if isinstance(X, ChunkedMatrix) else (X,):
+        stored += int(part.count_nonzero() if is_sparse(part) else np.count_nonzero(part))
+        least, most = part.min(axis=0), part.max(axis=0)
+        if is_sparse(part):
+            least, most = least.toarray().ravel(), most.toarray().ravel()
+        np.minimum(low, least, out=low)
+        np.maximum(high, most, out=high)
+        duplicates.add(query[rows_before : rows_before + part.shape[0]], part)
+        rows_before += part.shape[0]
+    return _Features(is_sparse(part), stored, low == high, duplicates.count())
 
 
 def _badly_scaled(spread: NDArray[np.float64], constant: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -181,18 +201,62 @@ def _badly_scaled(spread: NDArray[np.float64], constant: NDArray[np.bool_]) -> N
     return (spread > _BAD_SPREAD * middle) | (spread < middle / _BAD_SPREAD)
 
 
-def _duplicated_rows(data: RankingData) -> int:
-    """Count rows that equal an earlier one of their query, by a hash of their bytes."""
-    query = np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr))
-    if data.order is not None:
-        query = data.in_original_order(query)
-    if is_sparse(data.X):
-        X = data.X.sorted_indices()
-        spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        rows = (X.indices[a:b].tobytes() + b"|" + X.data[a:b].tobytes() for a, b in spans)
-    else:
-        rows = (row.tobytes() for row in data.X)
-    return data.n_rows - len(set(zip(query.tolist(), rows, strict=True)))
+def _ends_with_queries(data: RankingData) -> bool:
+    """Whether every chunk does; data in memory are one chunk."""
+    if not isinstance(data.X, ChunkedMatrix):
+        return True
+    return bool(np.isin([section.last for section in data.X.sections()], data.query_ptr).all())
+
+
+class _Duplicates:
+    """Counts rows that equal an earlier one of their query, by a hash of 16 bytes.
+
+    Where chunks end with a query, each is counted alone; a ranking that spans them keeps all hashes.
+    """
+
+    def __init__(self, *, whole_queries: bool) -> None:
+        self._whole_queries = whole_queries
+        self._hashes: list[NDArray[Any]] = []
+        self._found = 0
+
+    def add(self, query: NDArray[np.int64], X: Any) -> None:
+        """Take the next rows, and the number of the query of each."""
+        keys = (number.to_bytes(8, "little") for number in query.tolist())
+        hashes = b"".join(
+            blake2b(row, digest_size=16, salt=key).digest() for key, row in zip(keys, _rows(X), strict=True)
+        )
+        self._hashes.append(np.frombuffer(hashes, dtype="V16"))
+        if self._whole_queries:
+            self._found = self.count()
+            self._hashes = []
+
+    def count(self) -> int:
+        """Return how many were found."""
+        if not self._hashes:
+            return self._found
+        hashes = np.concatenate(self._hashes).view("<u8").reshape(-1, 2)
+        ordered = hashes[np.lexsort(hashes.T)]
+        return self._found + int(np.all(ordered[1:] == ordered[:-1], axis=1).sum())
+
+
+def _rows(X: Any) -> Iterator[bytes]:
+    """Return the bytes of each row."""
+    if not is_sparse(X):
+        return (row.tobytes() for row in X)
+    X = X.sorted_indices()
+    spans = pairwise(X.indptr.tolist())
+    return (X.indices[a:b].tobytes() + b"|" + X.data[a:b].tobytes() for a, b in spans)
+
+
+def _chunk_bytes(data: RankingData, found: _Features) -> int:
+    """Return what the chunks of data on disk take that are in memory at a time."""
+    X = data.X
+    if not isinstance(X, ChunkedMatrix):
+        return 0
+    size = X.dtype.itemsize
+    every = found.n_stored * (size + 4) if found.is_sparse else data.n_rows * data.n_features * size
+    largest = max(section.last - section.first for section in X.sections())
+    return _CHUNKS_HELD * every * largest // data.n_rows
 
 
 def _named(chosen: NDArray[np.bool_], names: tuple[str, ...] | None) -> list[str | int]:
@@ -200,11 +264,27 @@ def _named(chosen: NDArray[np.bool_], names: tuple[str, ...] | None) -> list[str
 
 
 def _pass_seconds(data: RankingData, threads: int) -> float:
-    """Time one product with X and one with its transpose."""
-    design = matrix_design(data.X, n_threads=threads)
+    """Time one product with X and one with its transpose; of data on disk, those with some of the chunks."""
+    X = data.X
+    if isinstance(X, ChunkedMatrix):
+        return _chunk_seconds(X, threads)
+    design = matrix_design(X, n_threads=threads)
     seconds = []
     for _ in range(_TIMINGS):  # the first one wakes threads and fetches X from memory
         start = perf_counter()
         design.adjoint(design.scores(np.ones(data.n_features)))
         seconds.append(perf_counter() - start)
     return min(seconds)
+
+
+def _chunk_seconds(X: ChunkedMatrix, threads: int) -> float:
+    sections = X.sections()
+    timed = sections[:: -(-len(sections) // _TIMED_CHUNKS)]
+    seconds = []
+    for _ in range(_TIMINGS):
+        start = perf_counter()
+        for section, part in X.visit(timed):
+            design = matrix_design(part, section.rows, n_threads=threads)
+            design.adjoint(design.scores(np.ones(X.shape[1])))
+        seconds.append(perf_counter() - start)
+    return min(seconds) * X.shape[0] / sum(section.last - section.first for section in timed)

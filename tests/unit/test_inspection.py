@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from marginrank import RankingData
+from marginrank import RankingData, write_dataset
 from marginrank.inspection import inspect
 
 
@@ -70,3 +70,19 @@ def test_explicit_pairs_are_counted_in_place_of_labels():
 def test_time_is_a_range():
     low, high = inspect(RankingData([[1.0], [2.0]], y=[0, 1])).train_seconds
     assert 0 < low < high
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("queries", [True, False])
+def test_data_on_disk_are_described_as_data_in_memory(tmp_path, data, storage, queries):
+    X, y, qid = data
+    X[[3, 22, 45, 58]] = X[0]  # one of the same query, two of one other
+    X[:, 3] = 0.0
+    held = RankingData(storage(X), y, qid=qid if queries else None)
+    ds = write_dataset(tmp_path / "a.mrd", held, chunk_rows=7)
+    found, expected = inspect(ds).to_dict(), inspect(held).to_dict()
+    assert expected["n_duplicated_rows"] == (3 if queries else 5)
+    assert found.pop("memory_bytes") > expected.pop("memory_bytes")
+    assert found.pop("train_seconds")[0] > 0.0
+    expected.pop("train_seconds")
+    assert found == expected

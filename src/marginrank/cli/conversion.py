@@ -21,6 +21,7 @@ from marginrank.cli.files import known_docids, read_data, read_pairs, read_score
 from marginrank.cli.options import Reading
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
+from marginrank.io.pieces import has_comments
 from marginrank.io.side_files import rebuilt, with_group, with_weight
 
 _PARTS = {
@@ -44,10 +45,13 @@ class Content:
 
     def parts(self) -> list[str]:
         """Return what there is, in words."""
-        held = [part for part, name in _PARTS.items() if getattr(self.data, name) is not None]
+        held = [part for part, name in _PARTS.items() if self._has(name)]
         if self.data.feature_names == tuple(f"f{k + 1}" for k in range(self.data.n_features)):
             held.remove("feature names")  # what tables call features that have none
         return ["features", *held, *(["scores"] if self.scores is not None else [])]
+
+    def _has(self, name: str) -> bool:
+        return has_comments(self.data) if name == "comments" else getattr(self.data, name) is not None
 
 
 class _Kind(NamedTuple):
@@ -62,7 +66,7 @@ def read_content(
     path: str, reading: Reading, data: str | None, *, pairs_by: str, unjudged: float | None
 ) -> Content:
     """Read a file, and the data that it is about where it holds none itself."""
-    kind = reading.format or (None if path == "-" else format_named(path)) or "letor"
+    kind = source_format(path, reading)
     add = FORMATS[kind].add
     if add is None:
         if data is not None:
@@ -76,6 +80,11 @@ def read_content(
         raise click.UsageError("Only one of the inputs can come from standard input.")
     rows = read_data(data, replace(reading, format=None))
     return add(rows, path, pairs_by=pairs_by, unjudged=unjudged)
+
+
+def source_format(path: str, reading: Reading) -> str:
+    """Return the format that a source is read as."""
+    return reading.format or (None if path == "-" else format_named(path)) or "letor"
 
 
 def lost_parts(content: Content, kind: str) -> list[str]:
@@ -211,6 +220,7 @@ FORMATS: dict[str, _Kind] = {
     "letor": _Kind((), frozenset(_ROWS), None),
     "lightgbm": _Kind((), frozenset(_ROWS | {"row weights"}), None),
     "npz": _Kind((), frozenset({"features", *_PARTS}), None),
+    "mrd": _Kind((), frozenset({"features", *_PARTS}), None),
     "csv": _Kind((), frozenset(_ROWS | {"row weights", "feature names"}), None),
     "parquet": _Kind((), frozenset(_ROWS | {"row weights", "feature names"}), None),
     "qrels": _Kind((".qrels",), frozenset({"labels"}), _add_qrels),

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import click
 
 from marginrank.cli import interrupts, options
-from marginrank.cli.conversion import FORMATS, format_named, lost_parts, read_content, write_content
+from marginrank.cli.conversion import (
+    FORMATS,
+    format_named,
+    lost_parts,
+    read_content,
+    source_format,
+    write_content,
+)
+from marginrank.cli.disk import STREAMED, Writing, stream_to_disk, write_to_disk, writing_options
 from marginrank.cli.output import counted, print_json
+from marginrank.data import RankingData
+from marginrank.io import DiskDataset
 
 _EVERY = tuple(FORMATS)
 
@@ -30,6 +42,7 @@ _EVERY = tuple(FORMATS)
 )
 @click.option("--unjudged", type=float, help="Label of rows that the qrels do not name; else an error.")
 @click.option("--tag", default="marginrank", show_default=True, help="Name of a run that is written.")
+@writing_options
 @options.as_json
 def convert(
     source: str,
@@ -41,11 +54,17 @@ def convert(
     write_pairs_by: str,
     unjudged: float | None,
     tag: str,
+    chunk: int | None,
+    chunk_rows: int | None,
+    overwrite: bool,
+    resume: bool,
     as_json: bool,
 ) -> None:
     """Read SOURCE and write it to DESTINATION in another format.
 
-    Ranking data: letor (plain or .gz), lightgbm (with .query and .weight beside it), npz, csv, parquet.
+    Ranking data: letor (plain or .gz), lightgbm (with .query and .weight beside it), npz, csv, parquet, and
+    mrd, a folder of chunks for data that outgrow memory. From letor, csv and parquet to mrd and back, a piece
+    at a time is in memory. After Ctrl-C the writing of an mrd goes on with --resume.
     Files about the rows of ranking data, which --data names: TREC qrels (labels) and run (scores by document
     id), scores (one a line), pairs (winner,loser[,weight[,margin]]), group (.query, .group) and weight.
 
@@ -54,6 +73,7 @@ def convert(
     \b
     Examples:
       marginrank convert train.txt.gz train.npz
+      marginrank convert big.txt.gz train.mrd --chunk 256MB
       marginrank convert train.txt train.qrels
       marginrank convert a.scores a.run --data test.txt --tag mine
       marginrank convert a.run a.scores --data test.txt
@@ -69,19 +89,31 @@ def convert(
         raise click.UsageError(
             f"The ending of {destination} stands for no format; say it with --to: {', '.join(FORMATS)}."
         )
-    content = read_content(source, reading, data, pairs_by=pairs_by, unjudged=unjudged)
-    lost = lost_parts(content, kind)
-    with interrupts.orderly(writes=True):
-        write_content(content, destination, kind, pairs_by=write_pairs_by, tag=tag)
+    writing = Writing(chunk, chunk_rows, overwrite, resume)
+    writing.check(kind)
+    read_as = source_format(source, reading)
+    lost: list[str] = []
+    if kind == "mrd" and read_as in STREAMED and "-" not in (source, destination) and data is None:
+        rows: RankingData = stream_to_disk(source, read_as, destination, reading, writing)
+    else:
+        content = read_content(source, reading, data, pairs_by=pairs_by, unjudged=unjudged)
+        lost, rows = lost_parts(content, kind), content.data
+        if kind == "mrd":
+            rows = write_to_disk(rows, destination, writing)
+        else:
+            with interrupts.orderly(writes=True):
+                write_content(content, destination, kind, pairs_by=write_pairs_by, tag=tag)
     if lost:
         click.echo(f"Warning: {kind} files cannot hold {', '.join(lost)}; left out.", err=True)
-    rows = content.data
-    report = {"rows": rows.n_rows, "queries": rows.n_queries, "features": rows.n_features}
+    _report(rows, {"source": source, "destination": destination, "format": kind}, lost, as_json)
+
+
+def _report(rows: RankingData, files: dict[str, str], lost: list[str], as_json: bool) -> None:
+    sizes = {"rows": rows.n_rows, "queries": rows.n_queries, "features": rows.n_features}
+    if files["format"] == "mrd":
+        sizes["chunks"] = cast(DiskDataset, rows).n_chunks
     if as_json:
-        files = {"source": source, "destination": destination, "format": kind}
-        print_json({**files, **report, "left_out": lost})
+        print_json({**files, **sizes, "left_out": lost})
     else:
-        sizes = (
-            counted(n, noun) for n, noun in zip(report.values(), ("row", "query", "feature"), strict=True)
-        )
-        click.echo(", ".join(sizes), err=True)
+        nouns = ("row", "query", "feature", "chunk")
+        click.echo(", ".join(map(counted, sizes.values(), nouns)), err=True)

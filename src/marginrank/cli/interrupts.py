@@ -48,6 +48,11 @@ def orderly(*, writes: bool) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def say(sentence: str) -> None:
+    """Set what to say of an interrupt from here on."""
+    _state.sentence = sentence
+
+
 def sentence() -> str:
     """Return what to say of an interrupt that came as an exception."""
     return str(_state.sentence)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from marginrank.chunks import ChunkedMatrix
 from marginrank.cli import interrupts, options
 from marginrank.cli.output import counted, print_facts, print_json, rounded, seconds_for_people
 from marginrank.cli.path_curve import Curve, measure_path, print_curve, write_curve
@@ -16,6 +17,7 @@ from marginrank.cli.path_plot import check_plot, write_plot
 from marginrank.cli.progress import PathBar
 from marginrank.cli.training_files import TrainingFiles, check_outputs, training_files
 from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Metric
 from marginrank.model import RankingModel
 
@@ -80,6 +82,11 @@ def path(
     name, chosen = choose_path(method, parameters, pairs=files.pairs is not None)
     _check_usage(files, metric, rule, alpha, (output, plot, table), as_json)
     rows, checked = files.read()
+    if isinstance(rows.X, ChunkedMatrix):
+        raise MarginRankError(
+            f"{files.data}: path computes over data in memory, got a data set on disk; name a file that fits "
+            "into memory, or search over a grid of alphas with tune."
+        )
     started = perf_counter()
     found = _computed(name, rows, chosen, keep_partial, jobs)
     seconds = perf_counter() - started

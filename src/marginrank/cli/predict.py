@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
 
+from marginrank.chunks import ChunkedMatrix
 from marginrank.cli import options
 from marginrank.cli.files import read_data, write_scores
 from marginrank.cli.output import print_json
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
+from marginrank.io import DiskDataset
+from marginrank.io.side_files import rebuilt
 from marginrank.model import RankingModel, align_width, model_matrix, unknown_columns
 
 
@@ -59,6 +63,8 @@ def scores_of(
     model: RankingModel, data: RankingData, ignore_unknown: bool, n_jobs: int | None, first: int = 1
 ) -> list[float]:
     """Return the scores of data that may be narrower or wider than the model; features from ``first`` on."""
+    if isinstance(data, DiskDataset):
+        return _scores_by_chunk(model, data, ignore_unknown, n_jobs, first)
     if model.feature_names is not None and data.feature_names is not None:
         named: list[float] = model.predict(data, n_jobs=n_jobs).tolist()
         return named
@@ -67,26 +73,35 @@ def scores_of(
     return scores
 
 
+def _scores_by_chunk(
+    model: RankingModel, data: DiskDataset, ignore_unknown: bool, n_jobs: int | None, first: int
+) -> list[float]:
+    if model.query_normalization is not None and data.query_ids is None and data.n_chunks > 1:
+        raise MarginRankError(
+            "The model normalises within queries, and these data are one ranking in several chunks; convert "
+            "them with a larger --chunk, so that there is one."
+        )
+    chunks = (scores_of(model, chunk, ignore_unknown, n_jobs, first) for chunk in data.chunks())
+    return [score for scores in chunks for score in scores]
+
+
 def aligned(data: RankingData, like: RankingData, ignore_unknown: bool, first: int = 1) -> RankingData:
     """Return data with the columns of the training data; features are counted from ``first``."""
     if like.feature_names is not None and data.feature_names is not None:
         X = model_matrix(data, like.n_features, like.feature_names)
     else:
         X = _as_wide_as(like.n_features, data, ignore_unknown, first)
-    return RankingData(
-        X,
-        data.y,
-        qid=data.qid,
-        sample_weight=data.sample_weight,
-        query_weight=data.query_weight,
-        feature_names=like.feature_names,
-        comments=data.comments,
-    )
+    none = {"pairs": None, "pair_weight": None, "pair_margin": None, "allow_nonfinite": False}
+    return rebuilt(data, X=X, qid=data.qid, feature_names=like.feature_names, **none)
 
 
 def _as_wide_as(n_features: int, data: RankingData, ignore_unknown: bool, first: int) -> Any:
-    unknown = [] if ignore_unknown else unknown_columns(data.X, n_features).tolist()
-    if unknown:
+    X = data.X
+    chunks = (block for _, _, block in X.blocks()) if isinstance(X, ChunkedMatrix) else iter((X,))
+    found: set[int] = set()
+    if not ignore_unknown and data.n_features > n_features:
+        found.update(*(unknown_columns(block, n_features).tolist() for block in chunks))
+    if unknown := sorted(found):
         shown = ", ".join(str(column + first) for column in unknown[:8]) + (
             ", ..." if len(unknown) > 8 else ""
         )
@@ -94,4 +109,7 @@ def _as_wide_as(n_features: int, data: RankingData, ignore_unknown: bool, first:
             f"The data have features that the model does not know (it has {n_features}): {shown}. "
             "Use --ignore-unknown to leave them out."
         )
-    return align_width(data.X, n_features, ignore_unknown=ignore_unknown)
+    if isinstance(X, ChunkedMatrix):
+        narrow = partial(align_width, n_features=n_features, ignore_unknown=True)
+        return X if data.n_features == n_features else X.changed(narrow, n_features)
+    return align_width(X, n_features, ignore_unknown=ignore_unknown)

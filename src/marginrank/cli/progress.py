@@ -1,10 +1,10 @@
-"""A bar on a terminal while a model trains or a path is computed."""
+"""A bar on a terminal while a model trains, a path is computed or a data set is written."""
 
 from __future__ import annotations
 
 from math import log
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -12,7 +12,34 @@ from marginrank.cli.output import console
 from marginrank.solvers import Progress as State
 
 
-class TrainingBar:
+class _Bar:
+    """A bar in a ``with`` block; nothing at all where standard error is no terminal."""
+
+    def __init__(self, what: str) -> None:
+        terminal = console(stderr=True)
+        self._bar = Progress(
+            TextColumn(what),
+            BarColumn(),
+            TextColumn("{task.fields[figures]}"),
+            TimeElapsedColumn(),
+            console=terminal,
+            disable=not terminal.is_terminal,
+            transient=True,
+        )
+
+    def __enter__(self) -> Self:
+        if not self._bar.disable:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._bar.disable:  # or it would end a line that it never wrote
+            self._bar.stop()
+
+
+class TrainingBar(_Bar):
     """A callback that fills a bar as the certified gap falls from 1 to the tolerance, on a log scale.
 
     Where the gap is not what training waits for, the bar only moves; where there is a validation set, the
@@ -30,7 +57,7 @@ class TrainingBar:
         self._tol = ranker.tol
         self._metric = metric
         self._fills = not hasattr(ranker, "regularization")
-        self._bar = _bar("training")
+        super().__init__("training")
         self._task = self._bar.add_task("training", total=1.0 if self._fills else None, figures="")
 
     def __call__(self, state: State) -> None:
@@ -45,45 +72,29 @@ class TrainingBar:
             figures.append(f"{self._metric} {state.validation:.4f}")
         self._bar.update(self._task, completed=done if self._fills else None, figures="  ".join(figures))
 
-    def __enter__(self) -> TrainingBar:
-        self._bar.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
-
-
-class PathBar:
+class PathBar(_Bar):
     """A callback that fills a bar as a path goes down, in the logarithm of alpha."""
 
     def __init__(self) -> None:
-        self._bar = _bar("path")
+        super().__init__("path")
         self._task = self._bar.add_task("path", total=1.0, figures="")
 
     def __call__(self, state: Any) -> None:
         """Show one state."""
         self._bar.update(self._task, completed=state.done, figures=f"alpha {state.alpha:.1e}")
 
-    def __enter__(self) -> PathBar:
-        self._bar.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
+class WritingBar(_Bar):
+    """A callback that fills a bar as a data set is written to disk, and then brought into its order."""
 
+    def __init__(self) -> None:
+        super().__init__("writing")
+        self._task = self._bar.add_task("writing", total=None, figures="")
 
-def _bar(what: str) -> Progress:
-    terminal = console(stderr=True)
-    return Progress(
-        TextColumn(what),
-        BarColumn(),
-        TextColumn("{task.fields[figures]}"),
-        TimeElapsedColumn(),
-        console=terminal,
-        disable=not terminal.is_terminal,
-        transient=True,
-    )
+    def __call__(self, state: Any) -> None:
+        """Show one state."""
+        what = "rewritten" if state.rewriting else "written"
+        figures = f"{state.n_rows:,} rows, {state.n_chunks:,} chunks {what}"
+        total = None if state.share is None else 1.0
+        self._bar.update(self._task, total=total, completed=state.share or 0.0, figures=figures)

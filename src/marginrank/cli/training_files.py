@@ -85,7 +85,7 @@ _OPTIONS: tuple[options.Decorator, ...] = (
     click.option("--pairs", type=click.Path(dir_okay=False), help="CSV of winner,loser[,weight[,margin]]."),
     options.pairs_by,
     click.option("--weights", type=click.Path(dir_okay=False), help="One weight a row, one a line."),
-    click.option("--validate", type=click.Path(dir_okay=False), help="Data to select on, and to report on."),
+    click.option("--validate", type=click.Path(), help="Data to select on, and to report on."),
     options.reading(),
     options.ignore_unknown,
 )

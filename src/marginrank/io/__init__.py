@@ -4,14 +4,16 @@ Readers take a path, a binary file object or bytes; writers a path, which they r
 all, or a binary file object. Every error names the file and, where it is text, line and column.
 """
 
-from marginrank.io.dataset import DiskDataset, convert_to_dataset, open_dataset, write_dataset
+from marginrank.io.dataset import convert_to_dataset, open_dataset, write_dataset
+from marginrank.io.disk_dataset import DiskDataset
 from marginrank.io.formats import FORMATS, Format, format_of, read, write
 from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor
 from marginrank.io.npz import dump_npz, load_npz
 from marginrank.io.pairs import Pairs, docids, dump_pairs, load_pairs
 from marginrank.io.side_files import dump_group, dump_weight, load_group, load_weight, with_side_files
-from marginrank.io.tables import dump_table, load_table
+from marginrank.io.table_writer import dump_table
+from marginrank.io.tables import load_table
 from marginrank.io.trec import Qrels, Run, dump_qrels, dump_run, load_qrels, load_run
 
 __all__ = [

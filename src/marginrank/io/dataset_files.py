@@ -7,7 +7,7 @@ import math
 import mmap
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,20 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError
+from marginrank.io.chunk_memory import Buffers
 
 _ALIGNMENT = 64
-_PAGE = 4096
 _NAME = re.compile(r"(chunk|staged)-\d{6}\.bin|pairs\.bin")
 _DTYPE = re.compile(r"<f4|<f8|<i4|<i8|\|u1|<M8\[(Y|M|W|D|h|m|s|ms|us|ns)\]")
 
 
 class ArrayFile(NamedTuple):
-    """What is known about a file: its name, size, SHA-256, and dtype, shape and offset of each array."""
+    """What is known about a file: its name, size and SHA-256, and dtype, shape and offset of each array.
+
+    ``seals`` are the SHA-256 of the small arrays, all but the features, so that they can be read alone.
+    """
 
     file: str
     bytes: int
     sha256: str
     arrays: dict[str, tuple[str, tuple[int, ...], int]]
+    seals: dict[str, str]
 
     def to_json(self) -> dict[str, Any]:
         """Return the same as JSON has it."""
@@ -39,46 +43,74 @@ def write_arrays(
     folder: Path, name: str, arrays: Mapping[str, NDArray[Any]], *, lasting: bool = True
 ) -> ArrayFile:
     """Write a file of arrays, through to the disk if it shall last, and return what is to be known of it."""
-    layout, offset, digest = {}, 0, hashlib.sha256()
+    layout, seals, offset, digest = {}, {}, 0, hashlib.sha256()
     with open(folder / name, "wb") as file:
         for key, values in arrays.items():
             plain = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
             gap = bytes(-offset % _ALIGNMENT)
             offset += len(gap)
             layout[key] = (plain.dtype.str, plain.shape, offset)
-            for part in (gap, plain.reshape(-1).view(np.uint8).data):
+            content = plain.reshape(-1).view(np.uint8).data
+            if not is_feature(key):
+                seals[key] = hashlib.sha256(content).hexdigest()
+            for part in (gap, content):
                 file.write(part)
                 digest.update(part)
             offset += plain.nbytes
         if lasting:
             file.flush()
             os.fsync(file.fileno())
-    return ArrayFile(name, offset, digest.hexdigest(), layout)
+    return ArrayFile(name, offset, digest.hexdigest(), layout, seals)
+
+
+def is_feature(name: str) -> bool:
+    """Whether an array is part of the features, which are the bulk of a file."""
+    return name.startswith("X")
+
+
+def feature_bytes(entry: ArrayFile) -> int:
+    """Return where the features end, with which a file begins."""
+    return max(place[2] + _n_bytes(place) for name, place in entry.arrays.items() if is_feature(name))
 
 
 def parse_array_file(entry: Any) -> ArrayFile:
     """Return an entry of a manifest; anything odd about it is a ``ValueError``."""
-    name, size, digest, arrays = (entry[key] for key in ArrayFile._fields)
+    name, size, digest, arrays, seals = (entry[key] for key in ArrayFile._fields)
     if not (isinstance(name, str) and _NAME.fullmatch(name) and isinstance(digest, str)):
         raise ValueError(f"{name!r} is no file of a data set")
+    if set(seals) != {key for key in arrays if not is_feature(key)}:
+        raise ValueError(f"the seals of {name} are not those of its arrays")
     layout = {}
     for key, (dtype, shape, offset) in arrays.items():
         shape = tuple(shape)
         whole = all(isinstance(n, int) and n >= 0 for n in (size, offset, *shape))
         if not (isinstance(dtype, str) and _DTYPE.fullmatch(dtype) and whole and offset % _ALIGNMENT == 0):
             raise ValueError(f"array {key!r} of {name} is not described as it should be")
-        if offset + math.prod(shape) * np.dtype(dtype).itemsize > size:
+        if offset + _n_bytes((dtype, shape, offset)) > size:
             raise ValueError(f"array {key!r} does not fit into {name}")
         layout[key] = (dtype, shape, offset)
-    return ArrayFile(name, size, digest, layout)
+    return ArrayFile(name, size, digest, layout, dict(seals))
 
 
-def read_arrays(folder: Path, entry: ArrayFile, *, mapped: bool) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file, mapped into memory or read; its size must be right.
+def read_arrays(
+    folder: Path,
+    entry: ArrayFile,
+    *,
+    mapped: bool,
+    names: Collection[str] | None = None,
+    buffers: Buffers | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Return arrays of a file, by default all, mapped into memory or read; its size must be right.
 
-    The arrays of a file that is mapped are read from the disk as they are used.
+    The arrays of a file that is mapped are read from the disk as they are used. The file is open as long as
+    one of them is there.
     """
     path = folder / entry.file
+    wanted = {name: place for name, place in entry.arrays.items() if names is None or name in names}
+    if not wanted:
+        return {}
+    spans = {name: (place[2], place[2] + _n_bytes(place)) for name, place in wanted.items()}
+    first, last = min(start for start, _ in spans.values()), max(end for _, end in spans.values())
     try:
         with open(path, "rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
@@ -87,20 +119,25 @@ def read_arrays(folder: Path, entry: ArrayFile, *, mapped: bool) -> dict[str, ND
                     f"{path}: expected {entry.bytes} bytes, got {size}; the file is cut off or was changed. "
                     "Write the data set again, or copy it again."
                 )
-            content: Any = (
-                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else _read(file, size)
-            )
+            if mapped:
+                content: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            else:
+                content = (buffers or Buffers()).lend(last - first)
+                _read(file, first, content)
     except FileNotFoundError:
         raise MarginRankError(
             f"{path}: expected a part of the data set, which its manifest names, got no file. "
             "Write the data set again, or copy it again."
         ) from None
-    raw = np.frombuffer(content, dtype=np.uint8)
-    found = {}
-    for name, (dtype, shape, offset) in entry.arrays.items():
-        end = offset + math.prod(shape) * np.dtype(dtype).itemsize
-        found[name] = raw[offset:end].view(dtype).reshape(shape)
-    return found
+    raw, shift = (np.frombuffer(content, dtype=np.uint8), 0) if mapped else (content, first)
+    return {
+        name: raw[spans[name][0] - shift : spans[name][1] - shift].view(dtype).reshape(shape)
+        for name, (dtype, shape, _) in wanted.items()
+    }
+
+
+def _n_bytes(place: tuple[str, tuple[int, ...], int]) -> int:
+    return math.prod(place[1]) * np.dtype(place[0]).itemsize
 
 
 def check_seal(folder: Path, entry: ArrayFile) -> None:
@@ -108,21 +145,27 @@ def check_seal(folder: Path, entry: ArrayFile) -> None:
     with open(folder / entry.file, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != entry.sha256:
-        raise MarginRankError(
-            f"{folder / entry.file}: expected the SHA-256 {entry.sha256[:12]}..., got {digest[:12]}...; "
-            "the file is damaged. Write the data set again, or copy it again."
-        )
+        raise _damaged(folder / entry.file, entry.sha256, digest)
 
 
-def touch(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Wait until mapped arrays are in memory; other threads run meanwhile."""
-    for values in arrays.values():
-        values.reshape(-1).view(np.uint8)[::_PAGE].max(initial=0)
+def check_arrays(folder: Path, entry: ArrayFile, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise if the bytes of small arrays are not those that were written."""
+    for name, values in arrays.items():
+        digest = hashlib.sha256(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data).hexdigest()
+        if digest != entry.seals[name]:
+            raise _damaged(folder / entry.file, entry.seals[name], digest)
 
 
-def _read(file: Any, size: int) -> NDArray[np.uint8]:
-    content = np.empty(size, dtype=np.uint8)
-    view, done = content.data, 0
+def _damaged(path: Path, expected: str, got: str) -> MarginRankError:
+    return MarginRankError(
+        f"{path}: expected the SHA-256 {expected[:12]}..., got {got[:12]}...; "
+        "the file is damaged. Write the data set again, or copy it again."
+    )
+
+
+def _read(file: Any, first: int, content: NDArray[np.uint8]) -> None:
+    view, done, size = content.data, 0, len(content)
+    file.seek(first)
     while done < size:
         got = file.readinto(view[done:])
         if not got:
@@ -130,4 +173,3 @@ def _read(file: Any, size: int) -> NDArray[np.uint8]:
                 f"{file.name}: the file ended after {done} of {size} bytes while it was read."
             )
         done += got
-    return content

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,9 @@ from marginrank.io.dataset_files import ArrayFile, parse_array_file
 MANIFEST = "manifest.json"
 _FORMAT = "marginrank data set"
 _VERSION = 1
+# The last entry of the manifest is the SHA-256 of the bytes before it.
+_SEAL = re.compile(rb',\n "sha256": "([0-9a-f]{64})"\n}')
+_SEAL_BYTES = 81
 
 
 @dataclass(frozen=True)
@@ -60,14 +65,31 @@ class Manifest:
             "pairs": None if self.pairs is None else self.pairs.to_json(),
         }
         with atomic_write(folder / MANIFEST) as file:
-            file.write(json.dumps(content, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+            file.write(sealed(content))
+
+
+def sealed(content: dict[str, Any]) -> bytes:
+    """Return the bytes of a manifest, its seal at the end.
+
+    Examples
+    --------
+    >>> print(sealed({"version": 1}).decode())  # doctest: +ELLIPSIS
+    {
+     "version": 1,
+     "sha256": "..."
+    }
+    """
+    text = json.dumps(content, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    bare = text.removesuffix(b"\n}")
+    return bare + f',\n "sha256": "{hashlib.sha256(bare).hexdigest()}"\n}}'.encode()
 
 
 def read_manifest(folder: Path) -> Manifest:
     """Read and check the manifest of a data set."""
     path = folder / MANIFEST
     try:
-        content = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
+        raw = path.read_bytes()
+        content = json.loads(raw.decode("utf-8", "surrogatepass"))
     except (FileNotFoundError, NotADirectoryError):
         raise MarginRankError(
             f"{folder}: expected a data set, a folder with a {MANIFEST} that write_dataset made; got "
@@ -81,6 +103,12 @@ def read_manifest(folder: Path) -> Manifest:
         raise MarginRankError(
             f"{path}: expected format version {_VERSION}, got {str(content.get('version'))[:20]!r}; "
             "upgrade marginrank, or write the data set again."
+        )
+    seal = _SEAL.fullmatch(raw, max(0, len(raw) - _SEAL_BYTES))
+    if seal is None or hashlib.sha256(raw[: seal.start()]).hexdigest().encode() != seal[1]:
+        raise MarginRankError(
+            f"{path}: the manifest is damaged: it does not have the SHA-256 that it was written with. Write "
+            "the data set again, or copy it again."
         )
     try:
         return _parsed(content)

@@ -1,7 +1,8 @@
 """The second half of writing a data set: rows of scattered queries brought together, by an external sort.
 
-The sizes of all queries are known by now, so every row knows its chunk: rows are dealt out to files of each
-chunk, in the order in which they came, and sorted by query in memory, a chunk at a time.
+The sizes of all queries are known by now, so every row knows its chunk. Each staged chunk is sorted by query
+and written once more. Then each chunk of the data set takes its rows, which are next to each other there, out
+of all sorted files. There is one file for each staged chunk, and one of them is open at a time.
 """
 
 from __future__ import annotations
@@ -38,9 +39,12 @@ class Regrouping:
     def __init__(self, stage: Stage, limits: ChunkLimits) -> None:
         self._stage = stage
         runs = [_runs(stage, number) for number in range(len(stage.chunks))]
-        ids = rows.joined_ids([found[0] for found in runs]).tolist()
+        ids = rows.joined_ids([found[0] for found in runs])
         numbers: dict[Any, int] = {}
-        query = np.fromiter((numbers.setdefault(key, len(numbers)) for key in ids), np.int64, len(ids))
+        query = np.fromiter(
+            (numbers.setdefault(key, len(numbers)) for key in ids.tolist()), np.int64, len(ids)
+        )
+        self._ids = ids[np.unique(query, return_index=True)[1]]
         sizes = np.concatenate([found[1] for found in runs])
         n_bytes = np.concatenate([found[2] for found in runs])
         self._query_of_row = np.repeat(query, sizes)
@@ -57,30 +61,42 @@ class Regrouping:
         return numbers
 
     def blocks(self, folder: Path) -> Iterator[Block]:
-        """Deal the rows out to files in a folder of its own, and return the rows of each chunk, sorted."""
-        parts: list[list[ArrayFile]] = [[] for _ in range(self.n_chunks)]
-        queries: list[list[NDArray[np.int64]]] = [[] for _ in range(self.n_chunks)]
+        """Return the rows of each chunk, sorted, by way of files in a folder of its own."""
+        sorted_files, queries = [], []
         first = 0
         for number in range(len(self._stage.chunks)):
             block = self._stage.block(number)
             query = self._query_of_row[first : first + rows.n_rows(block)]
             first += rows.n_rows(block)
-            chunk = self._chunk_of_query[query]
-            for target in np.unique(chunk).tolist():
-                chosen = np.flatnonzero(chunk == target)
-                arrays = rows.arrays_of(rows.take(block, chosen))
-                name = f"part-{target:06d}-{number:06d}.bin"
-                parts[target].append(write_arrays(folder, name, arrays, lasting=False))
-                queries[target].append(query[chosen])
-        for found, own in zip(parts, queries, strict=True):
-            yield self._sorted(folder, found, np.concatenate(own))
+            order = np.argsort(query, kind="stable")
+            block.pop("qid")  # known by their numbers here
+            arrays = rows.row_arrays(rows.take(block, order))
+            sorted_files.append(write_arrays(folder, f"sorted-{number:06d}.bin", arrays, lasting=False))
+            queries.append(query[order])
+        for chunk in range(self.n_chunks):
+            wanted = np.searchsorted(self._chunk_of_query, [chunk, chunk + 1])
+            yield self._gathered(folder, sorted_files, queries, wanted)
 
-    def _sorted(self, folder: Path, parts: list[ArrayFile], query: NDArray[np.int64]) -> Block:
-        width = self._stage.n_features
-        found = [rows.block_from(read_arrays(folder, part, mapped=False), width) for part in parts]
-        for part in parts:
-            (folder / part.file).unlink()
-        return rows.take(rows.join(found), np.argsort(query, kind="stable"))
+    def _gathered(
+        self,
+        folder: Path,
+        files: list[ArrayFile],
+        queries: list[NDArray[np.int64]],
+        wanted: NDArray[np.int64],
+    ) -> Block:
+        """Return the rows of a range of queries, out of all files."""
+        parts, numbers = [], []
+        for file, query in zip(files, queries, strict=True):
+            first, last = np.searchsorted(query, wanted).tolist()
+            if last > first:
+                # Copied, and so closed again: there may be more files than a process may have open.
+                arrays = read_arrays(folder, file, mapped=True)
+                parts.append(rows.copied_rows(arrays, self._stage.n_features, first, last))
+                numbers.append(query[first:last])
+        number = np.concatenate(numbers)
+        block = rows.join(parts)
+        block["qid"] = self._ids[number]
+        return rows.take(block, np.argsort(number, kind="stable"))
 
 
 def _runs(stage: Stage, number: int) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:

@@ -19,7 +19,9 @@ Block = dict[str, Any]
 Arrays = Mapping[str, NDArray[Any]]
 
 _PLAIN = {"y": "y", "sample_weight": "weight"}
+_BY_ROW = ("X", "y", "weight", "query_weight")
 _LARGEST_INDEX = 2**31 - 1
+_ROWS_AT_ONCE = 4096
 
 
 def block_of(data: RankingData, positions: slice = slice(None)) -> Block:
@@ -73,6 +75,23 @@ def _joined(name: str, blocks: Sequence[Block]) -> Any:
     return sparse.csr_matrix((data, indices, np.append(0, np.cumsum(counts))), shape=shape)
 
 
+def dense(X: Any) -> NDArray[Any]:
+    """Return a CSR matrix as an array, bit for bit.
+
+    Examples
+    --------
+    >>> dense(sparse.csr_matrix([[0.0, 2.0], [1.0, 0.0]])).tolist()
+    [[0.0, 2.0], [1.0, 0.0]]
+    """
+    found = np.zeros(X.shape, dtype=X.dtype)
+    for first in range(0, X.shape[0], _ROWS_AT_ONCE):
+        part = X[first : first + _ROWS_AT_ONCE].copy()
+        part.sum_duplicates()
+        row = np.repeat(np.arange(first, first + part.shape[0]), np.diff(part.indptr))
+        found[row, part.indices] = part.data  # toarray would add, and 0 + -0 is 0
+    return found
+
+
 def row_bytes(block: Block) -> NDArray[np.int64]:
     """Return what the features of each row take on disk."""
     X = block["X"]
@@ -108,6 +127,27 @@ def arrays_of(block: Block) -> dict[str, NDArray[Any]]:
     if "comments" in block and any(block["comments"]):
         arrays["comments_text"], arrays["comments_ends"] = pack_texts(block["comments"].tolist())
     return arrays
+
+
+def row_arrays(block: Block) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a block without query ids, all of them by rows, for :func:`copied_rows`."""
+    weight = {"query_weight": block["query_weight"]} if "query_weight" in block else {}
+    return arrays_of(block) | weight
+
+
+def copied_rows(arrays: Arrays, n_features: int, first: int, last: int) -> Block:
+    """Return rows ``first`` to ``last`` of what :func:`row_arrays` gave, in memory of their own."""
+    own = {name: np.array(values[first:last]) for name, values in arrays.items() if name in _BY_ROW}
+    if "X_indptr" in arrays:
+        indptr = arrays["X_indptr"][first : last + 1]
+        own |= {name: np.array(arrays[name][indptr[0] : indptr[-1]]) for name in ("X_data", "X_indices")}
+        own["X_indptr"] = indptr - indptr[0]
+    if "comments_ends" in arrays:
+        start = int(arrays["comments_ends"][first - 1]) if first else 0
+        ends = arrays["comments_ends"][first:last] - start
+        own |= {"comments_text": arrays["comments_text"][start : start + ends[-1]], "comments_ends": ends}
+    weight = {"query_weight": own["query_weight"]} if "query_weight" in own else {}
+    return block_from(own, n_features) | weight
 
 
 def block_from(arrays: Arrays, n_features: int) -> Block:

@@ -13,13 +13,21 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
+from marginrank.io.dataset_manifest import MANIFEST
 from marginrank.io.dataset_rows import Block, block_of
+from marginrank.io.disk_dataset import DiskDataset
 from marginrank.io.letor import LetorReading
 from marginrank.io.tables import table_batches
 
 _PIECE = 16 << 20
+_LEAST_PIECE = 1 << 20
 _GZIP = b"\x1f\x8b"
 _ALWAYS_ALLOWED = 16 << 20
+
+
+def piece_bytes(chunk_bytes: int) -> int:
+    """Return about what a piece of a source takes: with small chunks, less than what makes reading fast."""
+    return min(_PIECE, max(_LEAST_PIECE, chunk_bytes // 4))
 
 
 class Piece(NamedTuple):
@@ -39,12 +47,15 @@ class DataSource:
         self._data = data
         self.feature_names = data.feature_names
         self.identity = {"shape": list(data.X.shape), "dtype": str(data.X.dtype)}
+        self.share = 0.0
 
-    def pieces(self, position: Any) -> Iterator[Piece]:
+    def pieces(self, position: Any, size: int) -> Iterator[Piece]:
         """Return the rows from a position on; None is the beginning."""
-        step = max(1, _PIECE // max(1, self._data.n_features * self._data.X.dtype.itemsize))
+        step = max(1, size // max(1, self._data.n_features * self._data.X.dtype.itemsize))
         for first in range(position or 0, self._data.n_rows, step):
-            yield Piece(block_of(self._data, slice(first, min(first + step, self._data.n_rows))), first)
+            last = min(first + step, self._data.n_rows)
+            yield Piece(block_of(self._data, slice(first, last)), first)
+            self.share = last / self._data.n_rows
 
     def pairs(self) -> dict[str, NDArray[Any]]:
         """Return explicit pairs by the numbers that rows have in the pieces."""
@@ -69,9 +80,11 @@ class BlockSource:
         self._pairs: list[tuple[Any, Any, Any]] = []
         self.feature_names: tuple[str, ...] | None = None
         self.identity = {"blocks": True}
+        self.share: float | None = None
 
-    def pieces(self, position: Any) -> Iterator[Piece]:
+    def pieces(self, position: Any, size: int) -> Iterator[Piece]:
         """Return all blocks from the first one on, whatever the position: they cannot be found otherwise."""
+        del size
         first = 0
         for number, given in enumerate(self._blocks):
             try:
@@ -104,19 +117,14 @@ class LetorSource:
         self._path, self._max_expansion = os.fspath(path), max_expansion
         self._reading = LetorReading(**options)
         self.widening = self._reading.limits.n_features is None
-        status = os.stat(path)
-        self.identity = {
-            "path": os.path.realpath(path),
-            "size": status.st_size,
-            "changed": status.st_mtime_ns,
-            "options": {name: str(value) for name, value in options.items()},
-        }
+        self.identity = _identity_of_file(path, options)
+        self._bytes, self.share = max(1, os.stat(path).st_size), 0.0
 
-    def pieces(self, position: Any) -> Iterator[Piece]:
+    def pieces(self, position: Any, size: int) -> Iterator[Piece]:
         """Return the rows from a position on: bytes of text and lines before it."""
         start, line = position or (0, 0)
         has_qid: bool | None = None
-        for text, at in self._texts(start):
+        for text, at in self._texts(start, size):
             rows = self._reading.parse(text, self._path, line)
             if rows.n_rows:
                 block = self._reading.block(rows)
@@ -134,7 +142,7 @@ class LetorSource:
         """Text holds none."""
         return {}
 
-    def _texts(self, start: int) -> Iterator[tuple[bytes, int]]:
+    def _texts(self, start: int, size: int) -> Iterator[tuple[bytes, int]]:
         """Return pieces of whole lines, and where each begins in the text."""
         with open(self._path, "rb") as raw:
             zipped = raw.read(2) == _GZIP
@@ -143,7 +151,7 @@ class LetorSource:
             at, rest = start, b""
             try:
                 file.seek(start)
-                while piece := file.read(_PIECE):
+                while piece := file.read(size):
                     end = piece.rfind(b"\n") + 1
                     if zipped and at > max(_ALWAYS_ALLOWED, self._max_expansion * raw.tell()):
                         raise MarginRankError(
@@ -156,6 +164,7 @@ class LetorSource:
                     text = rest + piece[:end]
                     yield text, at
                     at, rest = at + len(text), piece[end:]
+                    self.share = raw.tell() / self._bytes
             except (EOFError, OSError, zlib.error) as error:
                 if not zipped:
                     raise
@@ -166,26 +175,22 @@ class LetorSource:
                 yield rest, at
 
 
-class ParquetSource:
-    """A Parquet file, read a batch of rows at a time."""
+class TableSource:
+    """A Parquet or CSV file, read a batch of rows at a time."""
 
     widening = False
 
-    def __init__(self, path: str | os.PathLike[str], **options: Any) -> None:
-        self._path, self._options = os.fspath(path), options
+    def __init__(self, path: str | os.PathLike[str], format: str, **options: Any) -> None:
+        self._path, self._format, self._options = os.fspath(path), format, options
         self.feature_names: tuple[str, ...] | None = None
-        status = os.stat(path)
-        self.identity = {
-            "path": os.path.realpath(path),
-            "size": status.st_size,
-            "changed": status.st_mtime_ns,
-            "options": {name: str(value) for name, value in options.items()},
-        }
+        self.share = 0.0
+        self.identity = _identity_of_file(path, options)
 
-    def pieces(self, position: Any) -> Iterator[Piece]:
-        """Return the rows from a row group on."""
+    def pieces(self, position: Any, size: int) -> Iterator[Piece]:
+        """Return the rows from the first one on, whatever the position."""
         del position  # batches are cheap to read again, beside what is done to their rows
-        for data in table_batches(self._path, _PIECE, **self._options):
+        for data, share in table_batches(self._path, size, format=self._format, **self._options):
+            self.share = share
             self.feature_names = data.feature_names
             block = block_of(data) if data.order is None else _as_it_stands(data)
             yield Piece(block, None)
@@ -195,7 +200,42 @@ class ParquetSource:
         return {}
 
 
-Source = DataSource | BlockSource | LetorSource | ParquetSource
+class DatasetSource:
+    """A data set on disk, to be written in other chunks."""
+
+    widening = False
+
+    def __init__(self, data: DiskDataset) -> None:
+        self._data = data
+        self.feature_names = data.feature_names
+        self.share = 0.0
+        self.identity = _identity_of_file(data.path / MANIFEST, {})
+
+    def pieces(self, position: Any, size: int) -> Iterator[Piece]:
+        """Return the rows from a chunk on."""
+        del size
+        for number in range(position or 0, self._data.n_chunks):
+            yield Piece(block_of(self._data.chunk(number)), number)
+            self.share = (number + 1) / self._data.n_chunks
+
+    def pairs(self) -> dict[str, NDArray[Any]]:
+        """Return explicit pairs; rows have the numbers that they had."""
+        data = self._data
+        return {} if data.pairs is None else pair_arrays([(data.pairs, data.pair_weight, data.pair_margin)])
+
+
+Source = DataSource | BlockSource | LetorSource | TableSource | DatasetSource
+
+
+def _identity_of_file(path: str | os.PathLike[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what tells whether a file is still the same, and read in the same way."""
+    status = os.stat(path)
+    return {
+        "path": os.path.realpath(path),
+        "size": status.st_size,
+        "changed": status.st_mtime_ns,
+        "options": {name: str(value) for name, value in options.items()},
+    }
 
 
 def pair_arrays(found: list[tuple[Any, Any, Any]]) -> dict[str, NDArray[Any]]:

@@ -21,7 +21,7 @@ from marginrank.io.dataset_files import ArrayFile, parse_array_file, read_arrays
 from marginrank.io.dataset_manifest import chunk_rows
 from marginrank.io.dataset_rows import Block
 
-_JOURNAL = "journal.json"
+JOURNAL = "journal.json"
 _WORDS = {"y": "labels", "qid": "query ids", "sample_weight": "row weights", "query_weight": "query weights"}
 
 
@@ -110,6 +110,11 @@ class Stage:
         if not self.chunks:
             raise MarginRankError("A data set needs at least one row; got none.")
 
+    @property
+    def n_written(self) -> int:
+        """Rows on disk."""
+        return self._written
+
     def block(self, number: int) -> Block:
         """Return the rows of a chunk that was written."""
         return rows.block_from(self.arrays(number), self.n_features)
@@ -194,18 +199,18 @@ class Stage:
             "before": before,
             "position": position,
         }
-        with atomic_write(self._folder / _JOURNAL) as file:
+        with atomic_write(self._folder / JOURNAL) as file:
             file.write(json.dumps(journal).encode())
 
     def _recover(self) -> None:
         """Go on where an earlier stage stopped, if there was one."""
         try:
-            journal = json.loads((self._folder / _JOURNAL).read_bytes())
+            journal = json.loads((self._folder / JOURNAL).read_bytes())
         except FileNotFoundError:
             return
         except ValueError:
             raise MarginRankError(
-                f"{self._folder / _JOURNAL} is damaged; start anew, without resume."
+                f"{self._folder / JOURNAL} is damaged; start anew, without resume."
             ) from None
         if journal["identity"] != json.loads(json.dumps(self._identity)):
             raise MarginRankError(

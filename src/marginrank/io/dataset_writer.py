@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,33 @@ from marginrank.io.dataset_files import ArrayFile, write_arrays
 from marginrank.io.dataset_manifest import MANIFEST, Manifest, chunk_rows
 from marginrank.io.dataset_regroup import Regrouping
 from marginrank.io.dataset_rows import Block
-from marginrank.io.dataset_sources import Source
-from marginrank.io.dataset_stage import ChunkLimits, Stage
+from marginrank.io.dataset_sources import Source, piece_bytes
+from marginrank.io.dataset_stage import JOURNAL, ChunkLimits, Stage
 
 _MANY_LEVELS = 20
 
 
+class WritingState(NamedTuple):
+    """How far a writing is: rows and chunks on disk, and the share of the work, None where nobody knows it.
+
+    ``rewriting`` says that all rows are there, and are brought into their order or made dense.
+    """
+
+    n_rows: int
+    n_chunks: int
+    share: float | None
+    rewriting: bool
+
+
 def write_chunks(
-    target: Path, source: Source, limits: ChunkLimits, *, dense: bool | str, overwrite: bool, resume: bool
+    target: Path,
+    source: Source,
+    limits: ChunkLimits,
+    *,
+    dense: bool | str,
+    overwrite: bool,
+    resume: bool,
+    progress: Callable[[WritingState], None] | None = None,
 ) -> None:
     """Write the rows of a source as a data set.
 
@@ -40,9 +59,12 @@ def write_chunks(
         Whether sparse rows become dense in the end; "auto" where at least half of the entries are not zero.
     overwrite, resume : bool
         Whether to replace a data set, and to go on with a writing that was stopped.
+    progress : callable, optional
+        Called after each piece.
     """
     _check_target(target, overwrite)
-    folder = target.parent / f".{target.name}.partial"
+    tell = progress or (lambda state: None)
+    folder = _partial_folder(target)
     if not resume:
         shutil.rmtree(folder, ignore_errors=True)
     try:
@@ -51,20 +73,36 @@ def write_chunks(
         raise MarginRankError(f"{target}: the folder cannot be made there: {error.strerror}.") from None
     identity = {"source": source.identity, "limits": list(limits)}
     stage = Stage(folder, limits, identity, widening=source.widening)
-    for piece in source.pieces(stage.position):
+    for piece in source.pieces(stage.position, piece_bytes(limits.bytes)):
         stage.add(piece.block, piece.position)
+        tell(WritingState(stage.n_written, len(stage.chunks), source.share, False))
     stage.finish()
-    _Assembly(folder, stage, source, limits, dense).write()
+    _Assembly(folder, stage, source, limits, dense, tell).write()
     _put_in_place(folder, target)
+
+
+def was_begun(target: Path) -> bool:
+    """Whether a writing of a data set was stopped, and can go on."""
+    return (_partial_folder(target) / JOURNAL).is_file()
+
+
+def _partial_folder(target: Path) -> Path:
+    return target.parent / f".{target.name}.partial"
 
 
 class _Assembly:
     """From a stage that is complete to the files of a data set."""
 
     def __init__(
-        self, folder: Path, stage: Stage, source: Source, limits: ChunkLimits, dense: bool | str
+        self,
+        folder: Path,
+        stage: Stage,
+        source: Source,
+        limits: ChunkLimits,
+        dense: bool | str,
+        tell: Callable[[WritingState], None],
     ) -> None:
-        self._folder, self._stage, self._source = folder, stage, source
+        self._folder, self._stage, self._source, self._tell = folder, stage, source, tell
         self._regrouping = Regrouping(stage, limits) if stage.scattered else None
         self._dense = self._becomes_dense(dense)
 
@@ -99,11 +137,13 @@ class _Assembly:
         return dense is True or 2 * stored >= sum(map(chunk_rows, chunks)) * self._stage.n_features
 
     def _final(self) -> list[ArrayFile]:
-        chunks = []
+        chunks: list[ArrayFile] = []
+        count = len(self._stage.chunks) if self._regrouping is None else self._regrouping.n_chunks
         for number, block in enumerate(self._blocks()):
             if self._dense:
-                block["X"] = block["X"].toarray()
+                block["X"] = rows.dense(block["X"])
             chunks.append(write_arrays(self._folder, f"chunk-{number:06d}.bin", rows.arrays_of(block)))
+            self._tell(WritingState(self._stage.n_written, number + 1, (number + 1) / count, True))
         return chunks
 
     def _blocks(self) -> Iterator[Block]:

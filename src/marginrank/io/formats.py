@@ -11,13 +11,16 @@ from typing import Any, NamedTuple
 
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
+from marginrank.io.dataset import open_dataset, write_dataset
 from marginrank.io.destinations import Destination, open_for_writing
+from marginrank.io.disk_dataset import DiskDataset
 from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor
 from marginrank.io.npz import dump_npz, load_npz
-from marginrank.io.side_files import dump_group, dump_weight, with_side_files
+from marginrank.io.side_files import dump_group, dump_weight, rebuilt, with_side_files
 from marginrank.io.sources import Source
-from marginrank.io.tables import dump_table, load_table
+from marginrank.io.table_writer import dump_table
+from marginrank.io.tables import load_table
 
 
 class Format(NamedTuple):
@@ -53,7 +56,7 @@ def _write_lightgbm(data: RankingData, destination: Destination, **options: Any)
         raise MarginRankError(
             "LightGBM's files have a label in each row, but these data hold pairs and no y."
         )
-    bare = RankingData(data.X, data.y, comments=data.comments, allow_nonfinite=data.allow_nonfinite)
+    bare = rebuilt(data, qid=None, sample_weight=None, pairs=None, pair_weight=None, pair_margin=None)
     with ExitStack() as files:  # all of them take their places at the end, or none does
         opened = {
             ending: files.enter_context(open_for_writing(f"{path}{ending}"))
@@ -65,6 +68,20 @@ def _write_lightgbm(data: RankingData, destination: Destination, **options: Any)
         dump_letor(bare, opened[""], **options)
 
 
+def _read_dataset(source: Source, **options: Any) -> DiskDataset:
+    return open_dataset(_folder(source), **options)
+
+
+def _write_dataset(data: RankingData, destination: Destination, **options: Any) -> None:
+    write_dataset(_folder(destination), data, **options)
+
+
+def _folder(path: Any) -> str | os.PathLike[str]:
+    if not isinstance(path, str | os.PathLike):
+        raise MarginRankError("A data set on disk (.mrd) is a folder: expected its path, got a stream.")
+    return path
+
+
 #: Every format that ``read`` and ``write`` know.
 FORMATS: dict[str, Format] = {
     "letor": Format(load_letor, dump_letor, (".txt", ".letor", ".svm", ".svmlight", ".dat", ".libsvm")),
@@ -74,6 +91,7 @@ FORMATS: dict[str, Format] = {
     "parquet": Format(
         partial(load_table, format="parquet"), partial(dump_table, format="parquet"), (".parquet", ".pq")
     ),
+    "mrd": Format(_read_dataset, _write_dataset, (".mrd",)),
 }
 
 

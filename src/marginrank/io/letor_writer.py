@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from marginrank._kernels import write_letor_features
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import Destination, open_for_writing
+from marginrank.io.pieces import pieces
 from marginrank.validation import check_comments
 
 _ROWS_AT_ONCE = 4096
@@ -57,22 +58,38 @@ def dump_letor(
     """
     if data.y is None:
         raise MarginRankError("LETOR text has a label in each row, but these data hold pairs and no y.")
-    remarks = data.comments if comments is None else check_comments(comments, data.n_rows)
-    _check_remarks(remarks)
-    ids = None if data.qid is None else _id_texts(data)
-    labels = list(map(number_text, data.y.tolist()))
+    if data.query_ids is not None:
+        _id_texts(data.query_ids)
+    given = None if comments is None else check_comments(comments, data.n_rows)
+    row = 0
     with open_for_writing(destination) as file:
-        for start, features in _feature_blocks(data.X, 0 if zero_based else 1):
-            lines = []
-            for row, text in enumerate(features, start):
-                head = labels[row] if ids is None else f"{labels[row]} qid:{ids[row]}"
-                tail = f" #{remarks[row]}\n" if remarks is not None and remarks[row] else "\n"
-                lines += [
-                    head.encode("utf-8", "surrogateescape"),
-                    text,
-                    tail.encode("utf-8", "surrogateescape"),
-                ]
-            file.write(b"".join(lines))
+        for piece in pieces(data):
+            remarks = piece.comments if given is None else given[row : row + piece.n_rows]
+            _check_remarks(remarks, row)
+            write_rows(piece, remarks, file, zero_based=zero_based, keep_width=row == 0)
+            row += piece.n_rows
+
+
+def write_rows(
+    data: RankingData, remarks: NDArray[Any] | None, file: IO[bytes], *, zero_based: bool, keep_width: bool
+) -> None:
+    """Write rows that are in memory to an open file; ``keep_width`` where they are the first."""
+    assert data.y is not None
+    labels, ids = list(map(number_text, data.y.tolist())), None
+    if data.query_ids is not None:
+        texts = np.repeat(_id_texts(data.query_ids), np.diff(data.query_ptr))
+        ids = data.in_original_order(texts)
+    for start, features in _feature_blocks(data.X, 0 if zero_based else 1, keep_width=keep_width):
+        lines = []
+        for row, text in enumerate(features, start):
+            head = labels[row] if ids is None else f"{labels[row]} qid:{ids[row]}"
+            tail = f" #{remarks[row]}\n" if remarks is not None and remarks[row] else "\n"
+            lines += [
+                head.encode("utf-8", "surrogateescape"),
+                text,
+                tail.encode("utf-8", "surrogateescape"),
+            ]
+        file.write(b"".join(lines))
 
 
 def number_text(value: float) -> str:
@@ -103,10 +120,8 @@ def id_text(value: Any, forbidden: str = "") -> str:
     return text
 
 
-def _id_texts(data: RankingData) -> NDArray[Any]:
-    """Return the id of each row as text; different ids must stay different."""
-    ids = data.query_ids
-    assert ids is not None
+def _id_texts(ids: NDArray[Any]) -> NDArray[Any]:
+    """Return the ids of queries as text; different ids must stay different."""
     texts = np.fromiter((id_text(q, "#") for q in ids.tolist()), dtype=object, count=len(ids))
     if len(set(texts)) < len(texts):
         first: dict[str, Any] = {}
@@ -114,21 +129,21 @@ def _id_texts(data: RankingData) -> NDArray[Any]:
             if text in first:
                 raise MarginRankError(f"Queries {first[text]!r} and {query!r} are both written as {text!r}.")
             first[text] = query
-    return data.in_original_order(np.repeat(texts, np.diff(data.query_ptr)))
+    return texts
 
 
-def _check_remarks(remarks: NDArray[Any] | None) -> None:
-    for row, remark in enumerate(() if remarks is None else remarks):
+def _check_remarks(remarks: NDArray[Any] | None, first: int) -> None:
+    for row, remark in enumerate(() if remarks is None else remarks, first):
         if "\n" in remark or "\0" in remark or remark.endswith("\r"):
             raise MarginRankError(
                 f"A comment must be one line without NUL; that of row {row} is {remark[:40]!r}."
             )
 
 
-def _feature_blocks(X: Any, first_index: int) -> Iterator[tuple[int, list[bytes]]]:
+def _feature_blocks(X: Any, first_index: int, *, keep_width: bool) -> Iterator[tuple[int, list[bytes]]]:
     """Yield the number of a first row and the features of some rows from there on, as text."""
     for start in range(0, X.shape[0], _ROWS_AT_ONCE):
-        data, columns, ptr = _entries(X[start : start + _ROWS_AT_ONCE], keep_width=start == 0)
+        data, columns, ptr = _entries(X[start : start + _ROWS_AT_ONCE], keep_width=keep_width and start == 0)
         ends = np.empty(len(ptr) - 1, dtype=np.int64)
         text = write_letor_features(data, columns, ptr, first_index, ends)
         bounds = [0, *ends.tolist()]

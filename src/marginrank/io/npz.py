@@ -15,6 +15,7 @@ from scipy import sparse
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import Destination, open_for_writing
+from marginrank.io.pieces import held
 from marginrank.io.sources import Source, read_source
 from marginrank.io.text_arrays import pack_texts, unpack_texts
 
@@ -32,7 +33,7 @@ _DAMAGE: tuple[type[Exception], ...] = (
 def dump_npz(data: RankingData, destination: Destination) -> None:
     """Write all of the data: features, labels, ids, weights, pairs, names and comments.
 
-    The ids must be numbers, dates or strings, because nothing is pickled.
+    The ids must be numbers, dates or strings, because nothing is pickled. Data on disk are read into memory.
 
     Examples
     --------
@@ -42,6 +43,7 @@ def dump_npz(data: RankingData, destination: Destination) -> None:
     >>> load_npz(file.getvalue()).sample_weight
     array([1., 3.])
     """
+    data = held(data)
     arrays: dict[str, Any] = {"format": np.array(_FORMAT), "allow_nonfinite": np.array(data.allow_nonfinite)}
     arrays |= _features(data.X)
     arrays |= {name: values for name in _PLAIN if (values := getattr(data, name)) is not None}

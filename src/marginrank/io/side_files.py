@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import Destination, write_lines
@@ -148,4 +149,11 @@ def unused_side_files(path: str | os.PathLike[str], *, has_qid: bool) -> list[st
 def rebuilt(data: RankingData, **changed: Any) -> RankingData:
     """Return the data with some of their parts replaced, and validated again."""
     kept = {name: getattr(data, name) for name in _KEPT}
-    return RankingData(data.X, **({"y": data.y} | kept | changed))
+    parts = {"X": data.X, "y": data.y} | kept | changed
+    X, names = parts.pop("X"), parts.pop("feature_names")
+    if not isinstance(X, ChunkedMatrix):
+        return RankingData(X, feature_names=names, **parts)
+    # The features were validated when they were written, and stay on disk: all but them is looked through.
+    rows = RankingData(np.zeros((data.n_rows, 1), dtype=np.float32), **parts)
+    rows._set(X=X, feature_names=names)
+    return rows

@@ -15,12 +15,16 @@ _LONGEST = 40
 
 
 class Cells(NamedTuple):
-    """An Arrow table, the name of its file, the text of it where it is CSV, and the rows that came before."""
+    """An Arrow table, and where it is from: its file, the text of it if it is CSV, the rows that came before.
+
+    Of CSV that is read in batches there is no text at hand; its ids are text all the same.
+    """
 
     table: Any
     name: str
     text: bytes | bytearray | None
     rows_before: int = 0
+    batch_of_csv: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -85,11 +89,12 @@ def as_ids(cells: Cells, column: str) -> NDArray[Any]:
     values = cells.table[column]
     if pyarrow.types.is_dictionary(values.type):  # categories of pandas
         values = values.cast(values.type.value_type)
-    texts: list[str] = [] if cells.text is None else values.to_pylist()
-    empty = np.asarray(values.is_null()) if cells.text is None else np.array([not text for text in texts])
+    from_csv = cells.text is not None or cells.batch_of_csv
+    texts: list[str] = values.to_pylist() if from_csv else []
+    empty = np.array([not text for text in texts]) if from_csv else np.asarray(values.is_null())
     if empty.any():
         raise cells.expected("a query id", int(np.argmax(empty)), column)
-    if cells.text is None:
+    if not from_csv:
         return np.array(values.to_numpy())
     if all(_is_plain_integer(text) for text in set(texts)):
         return np.array(list(map(int, texts)), dtype=np.int64)

@@ -1,8 +1,10 @@
-"""Tables, CSV and Parquet: a column per feature, and columns for label, query, weight and document."""
+"""Reading tables, CSV and Parquet: a column per feature, others for label, query, weight and document."""
 
 from __future__ import annotations
 
+import gzip
 import os
+import zlib
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -12,7 +14,6 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
-from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.sources import Source, read_source
 from marginrank.io.table_cells import Cells, as_ids, as_numbers, as_texts, csv_fault
 
@@ -20,6 +21,7 @@ from marginrank.io.table_cells import Cells, as_ids, as_numbers, as_texts, csv_f
 _OPTIONAL = ("weight", "docid", "comment")
 # Roles whose columns hold text, also where it looks like numbers: query 007 is not query 7.
 _TEXTS = ("qid", "docid", "comment")
+_GZIP = b"\x1f\x8b"
 
 
 class _Roles(NamedTuple):
@@ -76,27 +78,52 @@ def table_batches(
     path: str | os.PathLike[str],
     batch_bytes: int,
     *,
+    format: str,
     label: str = "label",
     qid: str | None = "qid",
     weight: str | None = "weight",
     docid: str | None = "docid",
     comment: str | None = "comment",
     missing: float | None = None,
-) -> Iterator[RankingData]:
-    """Read a Parquet file in batches of about so many bytes; the rest is as in :func:`load_table`."""
-    arrow = _pyarrow()
+) -> Iterator[tuple[RankingData, float]]:
+    """Read a file in batches of about so many bytes; the rest is as in :func:`load_table`.
+
+    Each batch comes with the share of the file that has been read.
+    """
+    arrow = pyarrow_module()
+    name, wanted, rows = os.fspath(path), _Roles(label, qid, weight, docid, comment), 0
+    batches = _parquet_batches if check_table_format(format) == "parquet" else _csv_batches
+    try:
+        for batch, share in batches(name, batch_bytes, wanted):
+            if batch.num_rows:
+                table = arrow.Table.from_batches([batch])
+                yield _data(Cells(table, name, None, rows, format == "csv"), wanted, missing), share
+                rows += table.num_rows
+    except (arrow.ArrowException, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise MarginRankError(f"{name}: expected {format} data; pyarrow says: {error}") from None
+
+
+def _parquet_batches(path: str, batch_bytes: int, roles: _Roles) -> Iterator[tuple[Any, float]]:
     import pyarrow.parquet as parquet
 
-    name, wanted, rows = os.fspath(path), _Roles(label, qid, weight, docid, comment), 0
-    try:
-        with parquet.ParquetFile(path) as file:
-            step = max(1, batch_bytes // (8 * max(1, len(file.schema_arrow.names))))
-            for batch in file.iter_batches(step):
-                table = arrow.Table.from_batches([batch])
-                yield _data(Cells(table, name, None, rows), wanted, missing)
-                rows += table.num_rows
-    except arrow.ArrowException as error:
-        raise MarginRankError(f"{name}: expected parquet data; pyarrow says: {error}") from None
+    with parquet.ParquetFile(path) as file:
+        step, rows = max(1, batch_bytes // (8 * max(1, len(file.schema_arrow.names)))), 0
+        for batch in file.iter_batches(step):
+            rows += batch.num_rows
+            yield batch, rows / file.metadata.num_rows
+
+
+def _csv_batches(path: str, batch_bytes: int, roles: _Roles) -> Iterator[tuple[Any, float]]:
+    from pyarrow import csv
+
+    reading = csv.ReadOptions(block_size=batch_bytes, use_threads=False)
+    with open(path, "rb") as raw, open(path, "rb") as again:
+        size, zipped = os.fstat(raw.fileno()).st_size, raw.peek(2)[:2] == _GZIP
+        files: list[Any] = [gzip.GzipFile(fileobj=file) if zipped else file for file in (raw, again)]
+        types = _csv_types(csv.open_csv(files[1], read_options=reading).schema.names, roles)
+        with csv.open_csv(files[0], reading, None, csv.ConvertOptions(column_types=types)) as batches:
+            for batch in batches:
+                yield batch, raw.tell() / size
 
 
 def _data(cells: Cells, wanted: _Roles, missing: float | None) -> RankingData:
@@ -120,74 +147,6 @@ def _data(cells: Cells, wanted: _Roles, missing: float | None) -> RankingData:
     except MarginRankError as error:
         told = str(error)
         raise MarginRankError(told if told.startswith(name) else f"{name}: {told}") from None
-
-
-def dump_table(
-    data: RankingData,
-    destination: Destination,
-    *,
-    label: str = "label",
-    qid: str = "qid",
-    weight: str = "weight",
-    comment: str = "comment",
-    format: str | None = None,
-) -> None:
-    """Write features, labels, query ids, row weights and comments as a table. Needs ``marginrank[tables]``.
-
-    Features without names are called ``f1``, ``f2``, ...; the format follows the ending of the path.
-
-    Examples
-    --------
-    >>> file = BytesIO()
-    >>> dump_table(RankingData([[0.5], [1.5]], y=[1, 0], qid=["a", "b"]), file, format="csv")
-    >>> print(file.getvalue().decode(), end="")
-    "label","qid","f1"
-    1,"a",0.5
-    0,"b",1.5
-    """
-    arrow = _pyarrow()
-    if data.y is None:
-        raise MarginRankError("A table has a column of labels, but these data hold pairs and no y.")
-    X = data.X if isinstance(data.X, np.ndarray) else _dense(data.X)
-    columns: dict[str, Any] = {label: data.y}
-    for name, values in ((qid, data.qid), (weight, data.sample_weight), (comment, data.comments)):
-        if values is not None:
-            columns[name] = values
-    names = data.feature_names or tuple(f"f{k + 1}" for k in range(data.n_features))
-    if taken := columns.keys() & set(names):
-        raise MarginRankError(
-            f"The feature {min(taken)!r} has the name of another column; pass another name."
-        )
-    columns |= dict(zip(names, X.T, strict=True))
-    chosen = format or ("parquet" if _is_parquet(destination) else "csv")
-    _check_lines(data.comments, chosen)
-    try:
-        table = arrow.table({name: arrow.array(values) for name, values in columns.items()})
-    except (arrow.ArrowException, TypeError, UnicodeEncodeError) as error:
-        raise MarginRankError(f"A table holds ids of one type, in UTF-8; pyarrow says: {error}") from None
-    with open_for_writing(destination) as file:
-        file.write(_write(table, chosen))
-
-
-def _dense(X: Any) -> NDArray[Any]:
-    entries = X.copy()
-    entries.sum_duplicates()
-    entries = entries.tocoo()
-    dense = np.zeros(X.shape, dtype=X.dtype)
-    dense[entries.row, entries.col] = entries.data  # toarray would add, and 0 + -0 is 0
-    return dense
-
-
-def _check_lines(comments: NDArray[Any] | None, format: str) -> None:
-    for row, comment in enumerate(() if comments is None or format != "csv" else comments):
-        if "\n" in comment or "\r" in comment:
-            raise MarginRankError(
-                f"A comment in CSV must be one line; that of row {row} is {comment[:40]!r}."
-            )
-
-
-def _is_parquet(destination: Destination) -> bool:
-    return str(destination).lower().endswith((".parquet", ".pq"))
 
 
 def _found(cells: Cells, wanted: _Roles) -> _Roles:
@@ -226,10 +185,10 @@ def _comments(texts: dict[str, list[str]]) -> list[str] | None:
 
 
 def _read(raw: bytes | bytearray, name: str, format: str | None, roles: _Roles) -> Cells:
-    arrow = _pyarrow()
+    arrow = pyarrow_module()
     chosen = format or ("parquet" if raw[:4] == b"PAR1" else "csv")
     try:
-        if _check_format(chosen) == "parquet":
+        if check_table_format(chosen) == "parquet":
             import pyarrow.parquet as parquet
 
             return Cells(parquet.read_table(BytesIO(raw)), name, None)
@@ -244,10 +203,8 @@ def _read_csv(raw: bytes | bytearray, roles: _Roles) -> Any:
     import pyarrow
     from pyarrow import csv
 
-    texts = {getattr(roles, role): pyarrow.string() for role in _TEXTS if getattr(roles, role) is not None}
-    # Numbers are float64, never integers: only so -0 keeps its sign.
     header = csv.open_csv(BytesIO(raw)).schema.names
-    types = {column: texts.get(column, pyarrow.float64()) for column in header}
+    types = _csv_types(header, roles)
     try:
         return csv.read_csv(BytesIO(raw), convert_options=csv.ConvertOptions(column_types=types))
     except pyarrow.ArrowInvalid:  # some cell is no number: all as text, so that it can be found and named
@@ -255,26 +212,23 @@ def _read_csv(raw: bytes | bytearray, roles: _Roles) -> Any:
         return csv.read_csv(BytesIO(raw), convert_options=words)
 
 
-def _write(table: Any, format: str) -> Any:
-    memory = BytesIO()
-    if _check_format(format) == "parquet":
-        import pyarrow.parquet as parquet
+def _csv_types(header: list[str], roles: _Roles) -> dict[str, Any]:
+    import pyarrow
 
-        parquet.write_table(table, memory)
-    else:
-        import pyarrow.csv as csv
-
-        csv.write_csv(table, memory)
-    return memory.getbuffer()
+    texts = {getattr(roles, role): pyarrow.string() for role in _TEXTS if getattr(roles, role) is not None}
+    # Numbers are float64, never integers: only so -0 keeps its sign.
+    return {column: texts.get(column, pyarrow.float64()) for column in header}
 
 
-def _check_format(format: str) -> str:
+def check_table_format(format: str) -> str:
+    """Return the name of a format of tables, or raise."""
     if format not in ("csv", "parquet"):
         raise MarginRankError(f"format must be 'csv' or 'parquet'; got {format!r}.")
     return format
 
 
-def _pyarrow() -> Any:
+def pyarrow_module() -> Any:
+    """Return pyarrow, which is an extra."""
     try:
         import pyarrow
     except ImportError:

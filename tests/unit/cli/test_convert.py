@@ -105,7 +105,7 @@ def test_every_kind_of_file_is_an_ending_or_a_format_of_the_library():
 @pytest.mark.parametrize(
     ("source", "destination", "sentence"),
     [
-        ("p.pairs", "x.txt", "letor files cannot hold pairs; convert to one of npz, pairs"),
+        ("p.pairs", "x.txt", "letor files cannot hold pairs; convert to one of npz, mrd, pairs"),
         ("a.scores", "x.qrels", "qrels files cannot hold scores; convert to one of run, scores"),
         ("a.scores", "x.npz", "npz files cannot hold scores"),
         ("w.weight", "x.txt", "letor files cannot hold row weights"),

@@ -19,7 +19,6 @@ from marginrank import (
     write_dataset,
 )
 from marginrank.exceptions import MarginRankError
-from marginrank.inspection import inspect
 from marginrank.scaling import column_scale
 
 
@@ -192,5 +191,3 @@ def test_what_wants_data_in_memory_says_so(tmp_path):
     data = write_dataset(tmp_path / "x.mrd", rng.random((40, 3)), rng.integers(3, size=40), chunk_rows=10)
     with pytest.raises(MarginRankError, match="does not train over data on disk"):
         KernelRankSVM(n_components=5).fit(data)
-    with pytest.raises(MarginRankError, match="looks at data in memory"):
-        inspect(data)

@@ -1,7 +1,9 @@
 """Data sets on disk: what is written comes back, in chunks of whole queries."""
 
 import gzip
+import os
 import pickle
+import resource
 
 import numpy as np
 import pytest
@@ -151,6 +153,50 @@ def test_scattered_queries_are_regrouped(tmp_path, csr, size, texts):
     assert files[0] == files[1]  # nothing is left of the sort
     for name in files[0]:
         assert (whole.path / name).read_bytes() == (found.path / name).read_bytes()
+
+
+@pytest.mark.parametrize("scattered", [False, True])
+def test_many_chunks_need_few_open_files(tmp_path, scattered):
+    data = random_data(600, csr=True, scattered=scattered)
+    data = RankingData(data.X, data.y, qid=np.arange(600) % 200 if scattered else np.arange(600) // 3)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, most))
+        found = write_dataset(tmp_path / "a.mrd", blocks_of(data, 30), chunk_rows=3)
+        assert found.n_chunks == 200
+        assert_same(found.in_memory(), grouped(data))
+        assert np.array_equal(np.concatenate([dense(part.X) for part in found.chunks()]), dense(found.X[:]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.parametrize("csr", [False, True])
+def test_everything_of_a_row_goes_along_when_queries_are_regrouped(tmp_path, csr):
+    data = random_data(csr=csr, scattered=True)
+    full = RankingData(
+        data.X,
+        data.y,
+        qid=data.qid,
+        sample_weight=np.arange(300.0),
+        query_weight={q: float(q) for q in range(20)},
+        comments=[f"row {k} é" if k % 3 else "" for k in range(300)],
+    )
+    rows = np.random.default_rng(3).permutation(300)
+    by_row = np.array([float(q) for q in full.qid])
+    pieces = (
+        {
+            "X": full.X[part],
+            "y": full.y[part],
+            "qid": full.qid[part],
+            "sample_weight": full.sample_weight[part],
+            "query_weight": by_row[part],
+            "comments": full.comments[part],
+        }
+        for part in np.array_split(rows, 13)
+    )
+    found = write_dataset(tmp_path / "a.mrd", pieces, chunk_rows=45)
+    assert_same(found.in_memory(), grouped(full.subset(rows)))
 
 
 def test_pairs_follow_their_rows(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from marginrank import RankSVM, open_dataset, write_dataset
 from marginrank.exceptions import MarginRankError
 from marginrank.io import convert_to_dataset
+from marginrank.io.dataset_manifest import sealed
 
 
 class StopError(Exception):
@@ -161,8 +162,9 @@ def test_columns_out_of_range_are_refused_even_without_checksums(tmp_path):
 def edited(ds, change):
     path = ds.path / "manifest.json"
     manifest = json.loads(path.read_text())
+    manifest.pop("sha256")
     change(manifest)
-    path.write_text(json.dumps(manifest))
+    path.write_bytes(sealed(manifest))
     return ds.path
 
 
@@ -184,12 +186,45 @@ def edited(ds, change):
         ),
         (lambda m: m["chunks"][0]["arrays"]["y"].__setitem__(0, "<i8"), "does not fit the rest"),
         (lambda m: m.update(n_queries=None), "does not fit the rest"),
-        (lambda m: m["chunks"][0]["arrays"].pop("y"), "the parts do not fit together"),
+        (lambda m: m["chunks"][0]["arrays"].pop("y"), "the seals of chunk-000000.bin are not those of its"),
+        (
+            lambda m: [m["chunks"][0][key].pop("y") for key in ("arrays", "seals")],
+            "parts do not fit together",
+        ),
     ],
 )
 def test_a_damaged_manifest_is_refused(ds, change, sentence):
     with pytest.raises(MarginRankError, match=sentence):
         open_dataset(edited(ds, change))
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "chunk-000001.bin", "pairs.bin"])
+def test_a_byte_that_differs_is_refused_wherever_it_is(tmp_path, name):
+    comments = [f"docid = {k}" for k in range(150)]
+    more = {"comments": comments, "sample_weight": Y + 1.0, "pairs": [[0, 1], [7, 30]]}
+    ds = write_dataset(tmp_path / "a.mrd", X, Y, qid=[f"q{q}" for q in QID], chunk_rows=75, **more)
+    path = ds.path / name
+    whole = path.read_bytes()
+    step = max(1, len(whole) // 150)
+    for at in [*range(0, len(whole), step), len(whole) - 1]:
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(MarginRankError):
+            open_dataset(ds.path).verify()
+    path.write_bytes(whole)
+    open_dataset(ds.path).verify()
+
+
+@pytest.mark.parametrize("part", ["y", "weight", "query_sizes", "query_ids", "comments_text"])
+def test_labels_and_the_like_are_held_against_their_seals_before_they_are_used(tmp_path, part):
+    comments = [f"docid = {k}" for k in range(150)]
+    ds = write_dataset(tmp_path / "a.mrd", X, Y, qid=QID, sample_weight=Y + 1.0, comments=comments)
+    offset = json.loads((ds.path / "manifest.json").read_text())["chunks"][0]["arrays"][part][2]
+    path = ds.path / "chunk-000000.bin"
+    damaged = bytearray(path.read_bytes())
+    damaged[offset] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(MarginRankError, match=r"chunk-000000\.bin: expected the SHA-256"):
+        _ = open_dataset(ds.path).comments
 
 
 def test_a_manifest_that_is_no_json_is_refused(ds):

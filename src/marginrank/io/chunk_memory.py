@@ -1,0 +1,88 @@
+"""Memory that chunks lie in while they are worked on: buffers that are used again, pages that are fetched."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import sys
+import threading
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Buffers that wait for their next use: one is worked on, one is read into, one is between the two.
+_KEPT = 3
+_POPULATE_READ = 22  # of madvise, Linux 5.14
+
+
+class Buffers:
+    """Lends memory to read chunks into, and lends it again once no array looks at it any more.
+
+    New memory would be cleared by the system, page by page, in every pass.
+
+    Examples
+    --------
+    >>> buffers = Buffers()
+    >>> first = buffers.lend(100)
+    >>> view = first[10:20].view(np.int8)
+    >>> address = first.ctypes.data
+    >>> del first  # the view still looks at it
+    >>> buffers.lend(50).ctypes.data == address
+    False
+    >>> del view
+    >>> buffers.lend(100).ctypes.data == address
+    True
+    """
+
+    def __init__(self) -> None:
+        self._free: list[NDArray[np.uint8]] = []
+        self._lock = threading.Lock()
+
+    def lend(self, size: int) -> NDArray[np.uint8]:
+        """Return memory of so many bytes; it comes back when the last view of it is gone."""
+        with self._lock:
+            fitting = [k for k, memory in enumerate(self._free) if len(memory) >= size]
+            if fitting:
+                memory = self._free.pop(min(fitting, key=lambda k: len(self._free[k])))
+            else:
+                self._free = self._free[:-1]  # too small, now and probably later
+                memory = np.empty(size, dtype=np.uint8)
+        # By way of a memoryview, so that all views of the array have it for their base.
+        lent = np.frombuffer(memory.data, dtype=np.uint8, count=size)
+        weakref.finalize(lent, self._take_back, memory).atexit = False
+        return lent
+
+    def _take_back(self, memory: NDArray[np.uint8]) -> None:
+        with self._lock:
+            if len(self._free) < _KEPT:
+                self._free.append(memory)
+
+
+def announce(path: Path, n_bytes: int) -> None:
+    """Tell the system that the beginning of a file will be read soon; it reads ahead on its own."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return  # whoever reads it will say so
+    os.posix_fadvise(descriptor, 0, n_bytes, os.POSIX_FADV_WILLNEED)
+    os.close(descriptor)
+
+
+def fetch(mapped: NDArray[Any]) -> None:
+    """Wait until the pages of a mapped array are in memory; other threads run meanwhile."""
+    if not (sys.platform == "linux" and _populated(mapped)):
+        mapped.reshape(-1).view(np.uint8)[:: mmap.PAGESIZE].max(initial=0)
+
+
+def _populated(mapped: NDArray[Any]) -> bool:
+    """Whether the system could be told to fetch all pages at once, which costs half of touching them."""
+    start = mapped.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
+    length = mapped.ctypes.data + mapped.nbytes - start
+    libc: Any = ctypes.CDLL(None)
+    return bool(libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), _POPULATE_READ) == 0)

@@ -1,0 +1,273 @@
+"""Ranking data whose features lie on disk: :class:`DiskDataset`, what ``open_dataset`` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank import validation as gate
+from marginrank.chunks import ChunkedMatrix
+from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError
+from marginrank.io import dataset_rows as rows
+from marginrank.io.chunk_memory import Buffers, announce, fetch
+from marginrank.io.dataset_files import (
+    ArrayFile,
+    check_arrays,
+    check_seal,
+    feature_bytes,
+    is_feature,
+    read_arrays,
+)
+from marginrank.io.dataset_manifest import Manifest, chunk_rows, read_manifest
+from marginrank.io.text_arrays import unpack_texts
+from marginrank.queries import Groups, offsets, one_query
+
+
+class DiskDataset(RankingData):
+    """Ranking data whose features lie on disk; every ranker takes it in place of X, y, qid and weights.
+
+    Opened by :func:`open_dataset`. Rows of a query are next to each other; everything but the features and
+    the comments is in memory.
+
+    Attributes
+    ----------
+    X : ChunkedMatrix
+        The features, a chunk at a time.
+    path : Path
+        The folder.
+    n_chunks : int
+        Number of chunks.
+    labels : dict or None
+        Number of rows by label, or the range where there are many.
+    """
+
+    path: Path
+    labels: dict[str, Any] | None
+    _manifest: Manifest
+    _mapped: bool
+    _verify: bool
+    _checked: set[int]
+    _buffers: Buffers
+    _loaded: int
+
+    def __init__(self, path: Path, *, mapped: bool = True, verify: bool = True) -> None:
+        manifest = read_manifest(path)
+        names = gate.check_feature_names(manifest.feature_names, manifest.n_features)
+        self._set(_manifest=manifest, path=path, _mapped=mapped, _verify=verify)
+        self._set(_checked=set(), _buffers=Buffers(), _loaded=-1)
+        try:
+            vectors = self._vectors(manifest)
+        except (KeyError, TypeError, ValueError) as error:
+            told = str(error)
+            raise MarginRankError(
+                told if told.startswith(str(path)) else f"{path}: the parts do not fit together: {told}"
+            ) from None
+        bounds = offsets(np.array(list(map(chunk_rows, manifest.chunks))))
+        X = ChunkedMatrix(self._load, bounds, manifest.n_features, np.dtype(manifest.dtype))
+        self._set(X=X, feature_names=names, allow_nonfinite=False, labels=manifest.labels, **vectors)
+
+    def __repr__(self) -> str:
+        pairs = "" if self.pairs is None else f"n_pairs={len(self.pairs)}, "
+        return (
+            f"DiskDataset(n_rows={self.n_rows}, n_features={self.n_features}, n_queries={self.n_queries}, "
+            f"{pairs}n_chunks={self.n_chunks}, {self.storage})"
+        )
+
+    def __reduce__(self) -> Any:
+        return _reopened, (self.path, self._mapped, self._verify)
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of chunks."""
+        return len(self._manifest.chunks)
+
+    @property
+    def storage(self) -> str:
+        """How the features are stored, such as "CSR float64"."""
+        return f"{'CSR' if self._manifest.storage == 'csr' else 'dense'} {self.X.dtype}"
+
+    @property
+    def qid(self) -> NDArray[Any] | None:
+        """The query id of each row; None for one ranking of all rows."""
+        if self.query_ids is None:
+            return None
+        return np.repeat(self.query_ids, np.diff(self.query_ptr))
+
+    @property
+    def has_comments(self) -> bool:
+        """Whether any row has a remark."""
+        return any("comments_ends" in chunk.arrays for chunk in self._manifest.chunks)
+
+    @property
+    def comments(self) -> NDArray[Any] | None:
+        """A remark on each row, read when asked for; None where there is none."""
+        if not self.has_comments:
+            return None
+        return np.concatenate([self._comments(number) for number in range(self.n_chunks)])
+
+    def chunks(self) -> Iterator[RankingData]:
+        """Return one chunk after another in memory, without explicit pairs."""
+        for number in range(self.n_chunks):
+            yield self.chunk(number)
+
+    def chunk(self, number: int) -> RankingData:
+        """Return a chunk in memory, without explicit pairs."""
+        self._check(number, seal=self._verify)
+        arrays = read_arrays(self.path, self._manifest.chunks[number], mapped=self._mapped)
+        block = rows.block_from(arrays, self.n_features)
+        return RankingData(**block, feature_names=self.feature_names)
+
+    def in_memory(self) -> RankingData:
+        """Return all of the data in memory."""
+        return RankingData(
+            self.X[:],
+            self.y,
+            qid=self.qid,
+            sample_weight=self.sample_weight,
+            query_weight=self.query_weight,
+            comments=self.comments,
+            pairs=self.pairs,
+            pair_weight=self.pair_weight,
+            pair_margin=self.pair_margin,
+            feature_names=self.feature_names,
+        )
+
+    def verify(self) -> None:
+        """Compare every file with its checksum, and look through the features; raise at what is wrong."""
+        for number in range(self.n_chunks):
+            self._check(number, seal=True)
+        if self._manifest.pairs is not None:
+            check_seal(self.path, self._manifest.pairs)
+
+    def subset(self, rows: Any) -> RankingData:
+        """Return the data of some rows, without comments; ascending ones stay on disk, others are read."""
+        return self.with_parts(X=_Selectable(self.X)).subset(rows)
+
+    def with_parts(self, **parts: Any) -> RankingData:
+        """Return the data with some of their fields replaced, without comments; the features stay on disk.
+
+        The parts are taken as they are: they must be what :class:`~marginrank.RankingData` holds.
+        """
+        kept = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "comments"}
+        shell = object.__new__(RankingData)
+        shell._set(**{**kept, "comments": None, **parts})
+        return shell
+
+    def normalized_by_query(self) -> NoReturn:
+        """Refuse: the result is dense and in memory."""
+        raise MarginRankError(
+            "Data on disk are not normalised within queries: normalise blocks before they are written, by "
+            "RankingData.normalized_by_query()."
+        )
+
+    def _vectors(self, manifest: Manifest) -> dict[str, Any]:
+        """Return everything that is in memory."""
+        found = [self._small_arrays(chunk) for chunk in manifest.chunks]
+        n = manifest.n_rows
+        y, weight = _together(found, "y"), _together(found, "weight")
+        groups, query_weight = one_query(n), None
+        if manifest.n_queries is not None:
+            sizes = _together(found, "query_sizes")
+            for chunk, arrays in zip(manifest.chunks, found, strict=True):
+                own = arrays["query_sizes"]
+                if own.dtype != np.int64 or own.min() < 1 or own.sum() != chunk_rows(chunk):
+                    raise MarginRankError(f"{self.path / chunk.file}: the sizes of its queries are damaged.")
+            ids = rows.joined_ids([rows.ids_from(arrays) for arrays in found])
+            groups, query_weight = Groups(ids, offsets(sizes), None), _together(found, "query_weight")
+            if len(ids) != len(sizes):
+                raise MarginRankError("there are more or fewer query ids than queries")
+        pairs: dict[str, Any] = {"pairs": None, "pair_weight": None, "pair_margin": None}
+        if manifest.pairs is not None:
+            check_seal(self.path, manifest.pairs)
+            stored = read_arrays(self.path, manifest.pairs, mapped=False)
+            given = (stored["pairs"], n, stored.get("pair_weight"), stored.get("pair_margin"))
+            pairs = dict(zip(pairs, gate.check_pairs(*given), strict=True))
+        return {
+            "y": None if y is None else gate.check_labels(y, n),
+            "sample_weight": gate.check_weights(weight, n),
+            "query_weight": query_weight,
+            **pairs,
+            **groups._asdict(),
+        }
+
+    def _small_arrays(self, chunk: ArrayFile, *, comments: bool = False) -> dict[str, NDArray[Any]]:
+        """Return what a chunk has besides the features: the comments, or all but them."""
+        names = [name for name in chunk.seals if name.startswith("comments") == comments]
+        arrays = read_arrays(self.path, chunk, mapped=False, names=names)
+        if self._verify:
+            check_arrays(self.path, chunk, arrays)
+        return arrays
+
+    def _features(self, number: int) -> dict[str, NDArray[Any]]:
+        chunk = self._manifest.chunks[number]
+        names = [name for name in chunk.arrays if is_feature(name)]
+        return read_arrays(self.path, chunk, mapped=self._mapped, names=names, buffers=self._buffers)
+
+    def _load(self, number: int) -> Any:
+        """Return the features of a chunk, looked through when they are loaded for the first time."""
+        if not self._mapped:
+            self._announce_next(number)
+        self._check(number, seal=self._verify)
+        arrays = self._features(number)
+        if self._mapped:
+            for values in arrays.values():
+                fetch(values)
+        return rows.matrix_from(arrays, self.n_features)
+
+    def _announce_next(self, number: int) -> None:
+        """In a pass over all chunks, let the system read the next one while this one is copied."""
+        in_order, following = number in (0, self._loaded + 1), number + 1
+        self._set(_loaded=number)
+        if in_order and following < self.n_chunks:
+            chunk = self._manifest.chunks[following]
+            announce(self.path / chunk.file, feature_bytes(chunk))
+
+    def _check(self, number: int, *, seal: bool) -> None:
+        if number in self._checked:
+            return
+        chunk = self._manifest.chunks[number]
+        if seal:
+            check_seal(self.path, chunk)
+        try:
+            X, _ = gate.check_matrix(rows.matrix_from(self._features(number), self.n_features))
+            gate.check_finite(X, self._manifest.feature_names)
+        except MarginRankError as error:
+            raise MarginRankError(f"{self.path / chunk.file}: {error}") from None
+        self._checked.add(number)
+
+    def _comments(self, number: int) -> NDArray[Any]:
+        chunk = self._manifest.chunks[number]
+        arrays = self._small_arrays(chunk, comments=True)
+        if not arrays:
+            return np.full(chunk_rows(chunk), "", dtype=object)
+        return unpack_texts(arrays["comments_text"], arrays["comments_ends"], "comments")
+
+
+class _Selectable:
+    """A matrix in chunks that gives ascending rows as such a matrix, without loading them."""
+
+    def __init__(self, X: ChunkedMatrix) -> None:
+        self._X = X
+        self.shape = X.shape
+
+    def __getitem__(self, numbers: NDArray[np.int64]) -> Any:
+        ascending = bool(np.all(numbers[1:] > numbers[:-1]))
+        return self._X.select(numbers) if ascending else self._X[numbers]
+
+
+def _reopened(path: Path, mapped: bool, verify: bool) -> DiskDataset:
+    return DiskDataset(path, mapped=mapped, verify=verify)
+
+
+def _together(found: list[dict[str, NDArray[Any]]], name: str) -> Any:
+    """Return an array of all chunks, copied out of their files; None where there is none."""
+    held = [arrays[name] for arrays in found if name in arrays]
+    if held and len(held) < len(found):
+        raise MarginRankError(f"some chunks have {name} and some have not")
+    return np.concatenate(held) if held else None
