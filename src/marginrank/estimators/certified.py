@@ -1,4 +1,4 @@
-"""Rankers whose solver drives a loss to a certificate: one alpha, or the best of many by warm starts."""
+"""Rankers whose solver drives a loss to a certificate: one alpha, or the best of many along a path."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from marginrank import validation as gate
 from marginrank.designs import Design
+from marginrank.estimators.descents import Descent, descend
 from marginrank.estimators.evaluation_sets import EvaluationSet, Record, better
 from marginrank.estimators.linear import LinearRanker
 from marginrank.estimators.problems import Held, Part, Problem
@@ -19,6 +20,7 @@ from marginrank.estimators.progress import ProgressLine
 from marginrank.estimators.spaces import RawColumns, Space
 from marginrank.estimators.training import Training
 from marginrank.model_selection import Search, Selection, default_alphas
+from marginrank.paths.tracing import mixed
 from marginrank.solvers import Callback, Progress, Solver, SolverResult
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.threads import one_blas_thread, resolve_threads
@@ -28,6 +30,12 @@ _REMEDY = (
     "Raise max_iter or tol, use a larger alpha, try another solver, or scale the features "
     "(scale='standard') if they differ much in size."
 )
+
+
+# Points of the default curve: 16 in each decade. Most of them are read off a path and cost no product.
+_N_ALPHAS = 129
+# The folds' models are averaged at every eighth alpha of a curve; between those their mean is a mixture.
+_MEANS = 8
 
 
 class Row(NamedTuple):
@@ -100,7 +108,15 @@ class CertifiedRanker(LinearRanker):
         return result
 
     def _grid(self, training: Training, search: Search) -> Vector:
-        return default_alphas(training.balance()) if search.alphas is None else search.alphas
+        if search.alphas is None:
+            return default_alphas(training.balance(), n_alphas=_N_ALPHAS)
+        grid: Vector = search.alphas
+        return grid
+
+    def _descend(
+        self, training: Training, grid: Vector, search: Search, listeners: Sequence[Callback]
+    ) -> Descent:
+        return descend(training, grid, float(self.tol), listeners, default=search.alphas is None)
 
     def _search_on_set(
         self,
@@ -109,7 +125,7 @@ class CertifiedRanker(LinearRanker):
         chosen: EvaluationSet,
         listeners: list[Callback],
     ) -> tuple[Training, SolverResult]:
-        """Train at every alpha in every space, and keep the best."""
+        """Train along the grid in every space, and keep the best."""
         search = replace(search, metric=chosen.metric)
         rows: list[Row] = []
         interrupted = False
@@ -134,29 +150,34 @@ class CertifiedRanker(LinearRanker):
         *,
         first: bool,
     ) -> tuple[Row | None, bool]:
-        """Train from the largest alpha down, each from the one before; and tell of an interruption.
+        """Train from the largest alpha down, choose, and tell of an interruption.
 
         What was interrupted counts only where there is nothing else.
         """
-        grid, values = self._grid(training, search), []
+        grid = self._grid(training, search)
+        descent = self._descend(training, grid, search, listeners)
         held = training.space.further(chosen.data.X)
-        results: list[SolverResult] = []
-        interrupted = False
-        for alpha in grid:
-            start = training.raw(results[-1].w) if results else None
-            result = training.solve(float(alpha), start, listeners)
-            interrupted = result.status == "interrupted"
-            if interrupted and (results or not first):
-                break
+        if descent.interrupted and not first and not descent.any_finished:
+            return None, True
+        grid = descent.reached(grid)
+        table = descent.measured(held, grid, lambda scores: chosen.per_query(scores)[1])
+        if descent.interrupted:
+            selection = chosen.select(search, grid, table)
+            result = descent.result_at(training, selection.alpha)
+            return Row(training, selection, result, None), True
+        while True:
+            # A model that is trained to tol measures a little better or worse than the one on the path, so
+            # the choice may move on; it ends at a model that was measured itself.
+            selection = chosen.select(search, grid, table)
+            if selection.alpha in descent.solved:
+                return Row(training, selection, descent.solved[selection.alpha], None), False
+            start = descent.models_at(np.array([selection.alpha]))[0]
+            result = training.solve(selection.alpha, start, listeners)
+            if result.status == "interrupted":
+                return Row(training, selection, result, None), True
+            descent.solved[selection.alpha] = result
             scores = held.scores_block(training.raw(result.w)[None])
-            values.append(chosen.per_query(scores[:, None])[1][0])
-            results.append(result)
-            if interrupted:
-                break
-        if not results:
-            return None, interrupted
-        selection = chosen.select(search, grid[: len(results)], np.array(values))
-        return Row(training, selection, results[selection.index], None), interrupted
+            table[selection.index] = chosen.per_query(scores[:, None])[1][0]
 
     def _search_by_folds(
         self,
@@ -185,23 +206,20 @@ class CertifiedRanker(LinearRanker):
         listeners: list[Callback],
     ) -> Row:
         grid = self._grid(training, search)
-        table, sums = [], np.zeros((len(grid), training.design.shape[1]))
+        some = np.union1d(grid[::_MEANS], grid[-1:])[::-1] if search.alphas is None else grid
+        table, sums = [], np.zeros((len(some), training.design.shape[1]))
         for part, held in folds:
             fold = Training(training.space, part, training.solver)
-            design = training.space.held_out(held.rows)
-            w, row = None, []
-            for k, alpha in enumerate(grid):
-                result = fold.solve(float(alpha), w, listeners)
-                if result.status == "interrupted":
-                    raise KeyboardInterrupt
-                w = fold.raw(result.w)
-                sums[k] += w
-                row.append(held.measure(design.scores_block(w[None])[:, None])[0])
-            table.append(row)
+            descent = self._descend(fold, grid, search, listeners)
+            if descent.interrupted:
+                raise KeyboardInterrupt
+            sums += descent.models_at(some)
+            table.append(descent.measured(training.space.held_out(held.rows), grid, held.measure))
             training.passes += fold.passes
         selection = search.select(grid, np.array(table))
         # The folds' models are close to that of all rows: their mean saves about half of its passes.
-        return Row(training, selection, None, sums[selection.index] / len(table))
+        start = mixed(some, sums / len(table), np.array([selection.alpha]))[0]
+        return Row(training, selection, None, start)
 
     def _choose(self, rows: Sequence[Row], search: Search) -> Row:
         """Remember the search, and return the row with the best figure."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,9 @@ from marginrank.estimators.problems import Part
 from marginrank.estimators.spaces import Space
 from marginrank.losses import Loss
 from marginrank.objective import Objective
+from marginrank.paths.tracing import PathTracer, minimize
 from marginrank.solvers import Callback, CuttingPlanes, Progress, Solver, SolverResult
+from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.validation import Vector
 
 
@@ -21,7 +23,8 @@ from marginrank.validation import Vector
 class Training:
     """Rows in a space of features, and a solver; passes over X are counted over all solutions.
 
-    Cutting planes do not depend on alpha, so every solution starts with those of the ones before it.
+    Cutting planes do not depend on alpha, and curvature hardly does, so every solution starts with those of
+    the ones before it.
     """
 
     space: Space
@@ -29,6 +32,7 @@ class Training:
     solver: Solver
     passes: float = 0.0
     _planes: CuttingPlanes | None = None
+    _memories: list[InverseHessian] = field(default_factory=list)
 
     @cached_property
     def design(self) -> Design:
@@ -59,16 +63,41 @@ class Training:
     def solve(self, alpha: float, start: Vector | None, callbacks: Sequence[Callback]) -> SolverResult:
         """Minimise at one alpha, from coefficients in raw units."""
         objective = self._objective.with_alpha(alpha)  # this finds the scale, too
-        first = start if start is None or self.scale is None else start * self.scale
+        first = None if start is None else self.scaled(start)
         if self._planes is None:
             self._planes = CuttingPlanes(alpha, objective.n_features)
-        result = self.solver.minimize(objective, first, all_of(callbacks, self.raw), self._planes)
+        callback = all_of(callbacks, self.raw)
+        result = minimize(self.solver, objective, first, callback, self._planes, self._memories)
         self.passes += objective.passes
         return replace(result, point=None)
+
+    def trace(
+        self, alpha_max: float, alpha_min: float, eps: float, callbacks: Sequence[Callback]
+    ) -> tuple[PathTracer, str]:
+        """Trace the certified path, in the units of the design; return it and what ended it."""
+        design = self.design  # this finds the scale, too
+        if self._planes is None:
+            self._planes = CuttingPlanes(alpha_max, design.shape[1])
+        tracer = PathTracer(
+            design,
+            self.loss,
+            eps,
+            solver=self.solver,
+            planes=self._planes,
+            memories=self._memories,
+            callback=all_of(callbacks, self.raw),
+        )
+        status = tracer.run(alpha_max, alpha_min, lambda: False)
+        self.passes += tracer.passes
+        return tracer, status
 
     def raw(self, w: Vector) -> Vector:
         """Return coefficients in raw units."""
         return w if self.scale is None else w / self.scale
+
+    def scaled(self, w: Vector) -> Vector:
+        """Return coefficients in the units of the design."""
+        return w if self.scale is None else w * self.scale
 
     def balance(self) -> float:
         """Return the alpha at which a step along the gradient brings the margins to about 1.

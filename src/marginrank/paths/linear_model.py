@@ -13,6 +13,7 @@ from marginrank.designs import MatrixDesign
 from marginrank.exceptions import MarginRankError
 from marginrank.paths.lower_lines import LowerLines, Node
 from marginrank.paths.path_base import PathOrigin, RankPath
+from marginrank.paths.tracing import mixed
 from marginrank.solvers.spectral import SpectralPath
 from marginrank.threads import resolve_threads
 from marginrank.validation import Matrix, Vector
@@ -264,13 +265,7 @@ class LinearRankPath(LinearPath):
         return self._mixed(alphas, self._design(X).scores_block(self.coefs))
 
     def _mixed(self, alphas: Vector, stored: Array) -> Array:
-        above = np.clip(np.searchsorted(-self.alphas, -alphas, side="right") - 1, 0, max(len(stored) - 2, 0))
-        below = np.minimum(above + 1, len(stored) - 1)
-        high, low = self.alphas[above], self.alphas[below]
-        width = np.where(high > low, high - low, 1.0)
-        share = np.where(high > low, (alphas - low) / width, 1.0)
-        a, b = share * high / alphas, (1.0 - share) * low / alphas
-        return np.asarray(a[:, None] * stored[above] + b[:, None] * stored[below])
+        return mixed(self.alphas, stored, alphas)
 
     def certificate_sizes(self) -> tuple[Vector, NDArray[np.int64]]:
         """Return alphas and numbers of active planes there."""

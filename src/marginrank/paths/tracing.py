@@ -10,15 +10,18 @@ not enough, in this order: a new mixture of the planes (no look at the data), th
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from marginrank.designs import Design
 from marginrank.losses import Loss
 from marginrank.objective import Objective, Point
 from marginrank.paths.lower_lines import LowerLines, Node
 from marginrank.paths.starting_points import Knot, between, combined_start
-from marginrank.solvers import CuttingPlanes, QuasiNewton
+from marginrank.solvers import Callback, CuttingPlanes, QuasiNewton, Solver, SolverResult
 from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.validation import Vector
 
@@ -43,8 +46,14 @@ class PathTracer:
         The two sides of the objective; any convex loss that is never negative.
     eps : float
         Relative gap that every model shall have at most.
-    max_iter : int
-        Iterations for one solution.
+    solver : Solver, optional
+        What solves at the knots; its tolerance follows from ``eps``. Quasi-Newton by default.
+    planes : CuttingPlanes, optional
+        Those of the same risk that are known already; the path adds its own to them.
+    memories : list of InverseHessian, optional
+        As in :class:`QuasiNewton`; the path leaves its last one there.
+    callback : callable, optional
+        Receives the ``Progress`` of every solution; returning True ends the path there.
 
     Attributes
     ----------
@@ -52,6 +61,10 @@ class PathTracer:
         The knots, descending.
     models : list of ndarray
         The model at each.
+    values : list of float
+        The objective at each.
+    unproved : SolverResult or None
+        The solution that ended the path before its time, because its gap stayed above eps.
     nodes : list of Node
         Values of the path, descending in alpha: between two of them it is at most their chord.
     lines : LowerLines
@@ -62,17 +75,30 @@ class PathTracer:
         Problems solved, and planes taken beside them.
     """
 
-    def __init__(self, design: Design, loss: Loss, eps: float, *, max_iter: int = 1000) -> None:
+    def __init__(
+        self,
+        design: Design,
+        loss: Loss,
+        eps: float,
+        *,
+        solver: Solver | None = None,
+        planes: CuttingPlanes | None = None,
+        memories: list[InverseHessian] | None = None,
+        callback: Callback | None = None,
+    ) -> None:
         self._design = design
         self._loss = loss
         self._eps = eps
-        self._solver = QuasiNewton(tol=_SOLVED * eps, max_iter=max_iter)
-        self._planes = CuttingPlanes(1.0, design.shape[1])
-        self._memories: list[InverseHessian] = []
+        self._solver = at_tolerance(QuasiNewton() if solver is None else solver, _SOLVED * eps)
+        self._planes = CuttingPlanes(1.0, design.shape[1]) if planes is None else planes
+        self._memories: list[InverseHessian] = [] if memories is None else memories
+        self._callback = callback
         self._recent: list[Knot] = []
         self._segment: tuple[Knot, Knot] | None = None
         self.alphas: list[float] = []
         self.models: list[Vector] = []
+        self.values: list[float] = []
+        self.unproved: SolverResult | None = None
         self.nodes: list[Node] = []
         self.lines = LowerLines()
         self.passes = 0.0
@@ -98,12 +124,13 @@ class PathTracer:
             status = self._descend(alpha_max, alpha_min, report)
         except KeyboardInterrupt:
             status = "interrupted"
+        if status == "stalled" and self.unproved is not None and self.unproved.status == "stopped":
+            status = "stopped"
         self._end_at_last_node()
         return status
 
     def _descend(self, alpha_max: float, alpha_min: float, report: Callable[[], bool]) -> str:
-        distance = np.log(_FACTOR) * (self._eps / 1e-3) ** _GROWTH
-        steps = int(np.ceil(np.log(alpha_max / alpha_min) / distance - 1e-9))
+        steps = steps_between(alpha_max, alpha_min, self._eps)
         upper = self._solve(alpha_max, None)
         if upper is None:
             return "stalled"
@@ -125,9 +152,10 @@ class PathTracer:
         objective = _FromKnownPoint(self._design, self._loss, alpha, start)
         w0 = None if start is None else start.w
         try:
-            result = self._solver.minimize(objective, w0, None, self._planes, self._memories)
+            result = minimize(self._solver, objective, w0, self._callback, self._planes, self._memories)
         finally:
             self.passes += objective.passes
+        self.unproved = result
         if result.status == "interrupted":
             raise KeyboardInterrupt
         self.n_solutions += 1
@@ -136,6 +164,7 @@ class PathTracer:
         self._bound(knot.alpha, knot.value)
         if not self.lines.prove(_node(knot), _PROVED * self._eps):
             return None
+        self.unproved = None
         self._recent = [*self._recent, knot][-_SPAN:]
         return knot
 
@@ -205,6 +234,7 @@ class PathTracer:
     def _keep(self, knot: Knot) -> None:
         self.alphas.append(knot.alpha)
         self.models.append(knot.w)
+        self.values.append(knot.value)
 
     def _end_at_last_node(self) -> None:
         """Make the end of the proved part a knot, where it lies between two."""
@@ -224,6 +254,66 @@ class _FromKnownPoint(Objective):
         if known is None or not np.array_equal(w, known.w):
             return super().at(w)
         return known.seen_from(self)
+
+
+def steps_between(alpha_max: float, alpha_min: float, eps: float) -> int:
+    """Return in how many steps a path goes down, if none needs another one between.
+
+    Examples
+    --------
+    >>> steps_between(1.0, 1e-4, eps=1e-3), steps_between(1.0, 1e-4, eps=1e-2)
+    (20, 14)
+    """
+    distance = np.log(_FACTOR) * (eps / 1e-3) ** _GROWTH
+    return int(np.ceil(np.log(alpha_max / alpha_min) / distance - 1e-9))
+
+
+def mixed(knots: Vector, stored: NDArray[np.float64], alphas: Vector) -> NDArray[np.float64]:
+    """Return what models between knots have, given what those at the knots have: coefficients, or scores.
+
+    Parameters
+    ----------
+    knots : ndarray of shape (n_knots,)
+        The alphas of the knots, descending.
+    stored : ndarray of shape (n_knots, n)
+        One row for each.
+    alphas : ndarray of shape (n_alphas,)
+        Where ``alpha`` times the row shall be linear in alpha between two knots.
+
+    Examples
+    --------
+    >>> mixed(np.array([2.0, 1.0]), np.array([[1.0], [4.0]]), np.array([2.0, 1.5, 1.0]))
+    array([[1.],
+           [2.],
+           [4.]])
+    """
+    above = np.clip(np.searchsorted(-knots, -alphas, side="right") - 1, 0, max(len(knots) - 2, 0))
+    below = np.minimum(above + 1, len(knots) - 1)
+    high, low = knots[above], knots[below]
+    width = np.where(high > low, high - low, 1.0)
+    share = np.where(high > low, (alphas - low) / width, 1.0)
+    a, b = share * high / alphas, (1.0 - share) * low / alphas
+    return np.asarray(a[:, None] * stored[above] + b[:, None] * stored[below])
+
+
+def at_tolerance(solver: Solver, tol: float) -> Solver:
+    """Return the same solver for another gap."""
+    changed: Solver = replace(cast(Any, solver), tol=tol)
+    return changed
+
+
+def minimize(
+    solver: Solver,
+    objective: Objective,
+    start: Vector | None,
+    callback: Callback | None,
+    planes: CuttingPlanes,
+    memories: list[InverseHessian],
+) -> SolverResult:
+    """Minimise with all that is known of the risk; curvature is of use to quasi-Newton only."""
+    if isinstance(solver, QuasiNewton):
+        return solver.minimize(objective, start, callback, planes, memories)
+    return solver.minimize(objective, start, callback, planes)
 
 
 def _node(knot: Knot) -> Node:
