@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 # What the models of a traced curve miss at most: closer ones measure the same within the noise of validation
 # sets, for twice the passes. The chosen one is trained on to tol.
-_SELECTION_EPS = 1e-2
+_SELECTION_EPS = 3e-3
 # Where the path ends early, a default grid goes on from one of so many alphas to the next.
 _COARSE = 8
 # Metrics of this many scores at a time: labels are repeated for each vector.
