@@ -39,6 +39,14 @@ def between(objective: Objective, lower: Knot, upper: Knot) -> Point:
     return Point(objective, a * upper.w + b * lower.w, scores, objective.loss.at(scores))
 
 
+def nearest_start(objective: Objective, knots: Sequence[Knot]) -> Point:
+    """Return the better of the last knot and what the last two of them lead to."""
+    points = [Point(objective, knots[-1].w, knots[-1].scores, objective.loss.at(knots[-1].scores))]
+    if len(knots) > 1:
+        points.append(between(objective, knots[-2], knots[-1]))
+    return min(points, key=lambda point: point.value)
+
+
 def combined_start(objective: Objective, knots: Sequence[Knot]) -> Point:
     """Return the point of least objective that a few steps find in the span of the knots, last one latest."""
     models, scores = np.array([knot.w for knot in knots]), np.array([knot.scores for knot in knots])
@@ -46,11 +54,7 @@ def combined_start(objective: Objective, knots: Sequence[Knot]) -> Point:
     kept = eigenvalues > _SMALLEST_PART * eigenvalues[-1]
     root = np.sqrt(eigenvalues[kept])
     basis = (vectors[:, kept] / root).T  # orthonormal in the coefficients
-    first = Point(objective, knots[-1].w, knots[-1].scores, objective.loss.at(knots[-1].scores))
-    points = [first]
-    if len(knots) > 1:
-        points.append(between(objective, knots[-2], knots[-1]))
-    best = min(points, key=lambda point: point.value)
+    best = nearest_start(objective, knots)
     if not len(root):
         return best
     start = basis @ (models @ best.w)

@@ -20,7 +20,7 @@ from marginrank.designs import Design
 from marginrank.losses import Loss
 from marginrank.objective import Objective, Point
 from marginrank.paths.lower_lines import LowerLines, Node
-from marginrank.paths.starting_points import Knot, between, combined_start
+from marginrank.paths.starting_points import Knot, between, combined_start, nearest_start
 from marginrank.solvers import Callback, CuttingPlanes, QuasiNewton, Solver, SolverResult
 from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.validation import Vector
@@ -52,6 +52,9 @@ class PathTracer:
         Those of the same risk that are known already; the path adds its own to them.
     memories : list of InverseHessian, optional
         As in :class:`QuasiNewton`; the path leaves its last one there.
+    combine : bool, default=True
+        Start each solution at the best combination of the last models: fewer passes, more evaluations of the
+        loss.
     callback : callable, optional
         Receives the ``Progress`` of every solution; returning True ends the path there.
 
@@ -84,6 +87,7 @@ class PathTracer:
         solver: Solver | None = None,
         planes: CuttingPlanes | None = None,
         memories: list[InverseHessian] | None = None,
+        combine: bool = True,
         callback: Callback | None = None,
     ) -> None:
         self._design = design
@@ -92,6 +96,7 @@ class PathTracer:
         self._solver = at_tolerance(QuasiNewton() if solver is None else solver, _SOLVED * eps)
         self._planes = CuttingPlanes(1.0, design.shape[1]) if planes is None else planes
         self._memories: list[InverseHessian] = [] if memories is None else memories
+        self._find_start = combined_start if combine else nearest_start
         self._callback = callback
         self._recent: list[Knot] = []
         self._segment: tuple[Knot, Knot] | None = None
@@ -139,7 +144,7 @@ class PathTracer:
         for alpha in np.geomspace(alpha_max, alpha_min, steps + 1)[1:]:
             if report():
                 return "stopped"
-            start = combined_start(Objective(self._design, self._loss, float(alpha)), self._recent)
+            start = self._find_start(Objective(self._design, self._loss, float(alpha)), self._recent)
             lower = self._solve(float(alpha), start)
             if lower is None or not self._join(lower, upper):
                 return "stalled"
