@@ -1,0 +1,214 @@
+"""alpha="auto" along a path: a dense curve for the price of a few solutions, and a model that is certified."""
+
+import numpy as np
+import pytest
+
+from marginrank import KernelRankSVM, RankingData, RankSVM, StructuredRankSVM, write_dataset
+from marginrank.estimators import descents
+from marginrank.metrics import evaluate, pairwise_error
+from marginrank.paths.tracing import PathTracer
+
+DENSE = np.geomspace(1.0, 1e-4, 41)
+# What models of the curve may be off by is 3e-3 of the objective: on so few rows some pairs change sides.
+NEAR = 0.02
+
+
+def make_data(seed, n_rows=240, n_features=8):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, n_features))
+    y = np.digitize(X[:, 0] + 0.5 * X[:, 1] + rng.standard_normal(n_rows), [-1.0, 0.5, 2.0])
+    return X, y, np.arange(n_rows) // 10
+
+
+X, Y, QID = make_data(0)
+XV, YV, QV = make_data(1)
+ON_SET = {"qid": QID, "eval_set": (XV, YV), "eval_qid": QV}
+RANKERS = {
+    "hinge": RankSVM,
+    "squared hinge": lambda **p: RankSVM("squared_hinge", **p),
+    "scaled": lambda **p: RankSVM(scale="standard", **p),
+    "newton": lambda **p: RankSVM("squared_hinge", solver="newton", **p),
+    "kernel": lambda **p: KernelRankSVM(n_components=20, random_state=0, **p),
+    "structured": lambda **p: StructuredRankSVM("map", **{"metric": "pairwise_error", **p}),
+}
+every_ranker = pytest.mark.parametrize("make", RANKERS.values(), ids=RANKERS)
+
+
+def error(model):
+    return evaluate(YV, model.predict(XV), qid=QV, metrics="pairwise_error")["pairwise_error"]
+
+
+@every_ranker
+def test_the_curve_on_a_validation_set_is_near_that_of_separate_models(make):
+    model = make(alpha="auto", alphas=DENSE).fit(X, Y, **ON_SET)
+    np.testing.assert_allclose(model.alphas_, DENSE)
+    for k in range(0, 41, 8):
+        alone = make(alpha=DENSE[k], tol=1e-5).fit(X, Y, qid=QID)
+        assert model.validation_curve_[k] == pytest.approx(error(alone), abs=NEAR)
+
+
+@every_ranker
+def test_the_chosen_model_is_trained_to_tol_and_measures_what_is_said(make):
+    model = make(alpha="auto", tol=1e-5).fit(X, Y, **ON_SET)
+    assert len(model.alphas_) == 129
+    assert model.gap_ <= 1e-5
+    alone = make(alpha=model.alpha_, tol=1e-5).fit(X, Y, qid=QID)
+    assert model.objective_ == pytest.approx(alone.objective_, rel=2e-5)
+    assert model.best_score_ == pytest.approx(error(model), abs=1e-12)
+    assert model.best_score_ == model.validation_curve_.min()
+
+
+@every_ranker
+def test_folds_give_a_curve_near_that_of_fitting_each_fold(make):
+    splits = [(np.arange(120), np.arange(120, 240)), (np.arange(120, 240), np.arange(120))]
+    model = make(alpha="auto", alphas=DENSE, cv=splits, tol=1e-4).fit(X, Y, qid=QID)
+    if not isinstance(model, KernelRankSVM):  # whose folds share the map of all rows
+        for k in range(0, 41, 10):
+            errors = []
+            for train, test in splits:
+                part = make(alpha=DENSE[k], tol=1e-5).fit(X[train], Y[train], qid=QID[train])
+                scores = part.predict(X[test])
+                errors.append(pairwise_error(Y[test], scores, qid=QID[test], weighting="queries"))
+            assert model.validation_curve_[k] == pytest.approx(np.mean(errors), abs=NEAR)
+    whole = make(alpha=model.alpha_, tol=1e-4).fit(X, Y, qid=QID)
+    assert model.objective_ == pytest.approx(whole.objective_, rel=2e-4)
+    assert model.best_score_ == model.validation_curve_.min()
+
+
+def test_a_dense_curve_costs_less_than_a_sparse_grid_solved_one_by_one(monkeypatch):
+    along = RankSVM(alpha="auto").fit(X, Y, **ON_SET)
+    monkeypatch.setattr(descents, "path_pays", lambda alphas, tol: False)
+    one_by_one = RankSVM(alpha="auto", alphas=along.alphas_[::8]).fit(X, Y, **ON_SET)
+    assert along.n_passes_ < 1.1 * one_by_one.n_passes_
+    assert along.best_score_ <= one_by_one.best_score_ + 0.005
+
+
+@pytest.mark.parametrize("folds", [False, True])
+def test_where_the_path_stalls_the_grid_goes_on(monkeypatch, folds):
+    solve = PathTracer._solve
+
+    def stall(self, alpha, start):
+        return None if alpha < 1e-2 else solve(self, alpha, start)
+
+    monkeypatch.setattr(PathTracer, "_solve", stall)
+    given = {"qid": QID} if folds else ON_SET
+    for alphas in (None, DENSE):
+        model = RankSVM(alpha="auto", alphas=alphas, cv=3).fit(X, Y, **given)
+        assert model.alphas_[-1] < 2e-4
+        assert np.isfinite(model.validation_curve_).all()
+        assert model.gap_ <= 1e-3
+    if not folds:
+        alone = RankSVM(alpha=DENSE[-1]).fit(X, Y, qid=QID)
+        assert model.validation_curve_[-1] == pytest.approx(error(alone), abs=NEAR)
+
+
+def test_a_path_that_stalls_at_once_is_a_grid(monkeypatch):
+    monkeypatch.setattr(PathTracer, "_solve", lambda self, alpha, start: None)
+    stalled = RankSVM(alpha="auto", alphas=DENSE).fit(X, Y, **ON_SET)
+    monkeypatch.setattr(descents, "path_pays", lambda alphas, tol: False)
+    grid = RankSVM(alpha="auto", alphas=DENSE).fit(X, Y, **ON_SET)
+    np.testing.assert_array_equal(stalled.validation_curve_, grid.validation_curve_)
+    np.testing.assert_array_equal(stalled.coef_, grid.coef_)
+
+
+@every_ranker
+def test_an_interrupted_path_leaves_a_model_with_a_certificate(make):
+    def interrupt(progress):
+        if progress.alpha < 1e-2:
+            raise KeyboardInterrupt
+
+    model = make(alpha="auto", alphas=DENSE)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y, callbacks=interrupt, **ON_SET)
+    assert 1e-2 <= model.alphas_[-1] <= model.alpha_
+    assert len(model.validation_curve_) == len(model.alphas_) >= 10
+    assert model.best_score_ == model.validation_curve_.min() == pytest.approx(error(model), abs=1e-12)
+    best = make(alpha=model.alpha_, tol=1e-7).fit(X, Y, qid=QID)
+    assert model.lower_bound_ <= best.objective_ <= model.objective_ * (1 + 1e-9)
+    assert model.gap_ == pytest.approx(1 - model.lower_bound_ / model.objective_)
+    assert model.gap_ < 0.1
+
+
+def test_a_path_interrupted_in_its_first_solution_leaves_that():
+    def interrupt(progress):
+        if progress.iteration == 1:
+            raise KeyboardInterrupt
+
+    model = RankSVM(alpha="auto", alphas=10.0**-6 * DENSE, tol=1e-6)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y, callbacks=interrupt, **ON_SET)
+    assert model.alphas_.tolist() == [1e-6]
+    assert model.coef_.any()
+
+
+def test_interrupting_the_last_training_keeps_its_best_model():
+    def interrupt(progress):
+        # The path is traced from the largest alpha down: an earlier one comes again in the end only.
+        seen.append(progress.alpha)
+        if progress.alpha > min(seen) and progress.iteration == 1:
+            raise KeyboardInterrupt
+
+    seen = []
+    model = RankSVM(alpha="auto", alphas=DENSE, tol=1e-8)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y, callbacks=interrupt, **ON_SET)
+    assert len(model.alphas_) == 41
+    assert model.gap_ < 1e-2
+
+
+def test_a_callback_that_stops_every_solution_still_leaves_a_curve():
+    model = RankSVM(alpha="auto").fit(X, Y, callbacks=lambda progress: progress.iteration >= 2, **ON_SET)
+    assert np.isfinite(model.validation_curve_).all()
+    assert model.validation_curve_.min() < 0.3
+
+
+def test_callbacks_get_raw_coefficients_along_the_path():
+    seen = []
+    model = RankSVM(alpha="auto", alphas=DENSE, scale="standard")
+    model.fit(100.0 * X, Y, qid=QID, eval_set=(100.0 * XV, YV), eval_qid=QV, callbacks=seen.append)
+    assert len({progress.alpha for progress in seen}) > 10
+    assert any(np.array_equal(progress.w, model.coef_) for progress in seen)
+
+
+@every_ranker
+def test_threads_do_not_change_a_bit_of_a_path(make):
+    for given in (ON_SET, {"qid": QID}):
+        one, two = (make(alpha="auto", cv=2, n_jobs=k).fit(X, Y, **given) for k in (1, 2))
+        np.testing.assert_array_equal(one.coef_, two.coef_)
+        np.testing.assert_array_equal(one.validation_curve_, two.validation_curve_)
+
+
+def test_each_gamma_has_a_curve_of_its_own_range():
+    model = KernelRankSVM(gamma="auto", gammas=[0.01, 0.1], alpha="auto", n_components=20, random_state=0)
+    model.fit(X, Y, **ON_SET)
+    assert model.alphas_.shape == model.validation_curve_.shape == (2, 129)
+    for row, gamma in enumerate((0.01, 0.1)):
+        alone = KernelRankSVM(gamma=gamma, alpha="auto", n_components=20, random_state=0).fit(X, Y, **ON_SET)
+        np.testing.assert_array_equal(model.validation_curve_[row], alone.validation_curve_)
+    assert model.best_score_ == model.validation_curve_.min() == pytest.approx(error(model), abs=1e-12)
+
+
+def test_data_on_disk_give_the_same_curve(tmp_path):
+    data, held = RankingData(X, Y, qid=QID), RankingData(XV, YV, qid=QV)
+    on_disk = write_dataset(tmp_path / "a.mrd", data, chunk_rows=50)
+    for given in ({"eval_set": held}, {}):
+        one = RankSVM(alpha="auto", cv=3).fit(data, **given)
+        two = RankSVM(alpha="auto", cv=3).fit(on_disk, **given)
+        np.testing.assert_allclose(one.validation_curve_, two.validation_curve_, atol=5e-3)
+        assert two.n_passes_ == pytest.approx(one.n_passes_, rel=0.2)
+
+
+def test_pairs_are_searched_along_a_path():
+    pairs = np.random.default_rng(3).integers(len(Y), size=(800, 2))
+    pairs = pairs[Y[pairs[:, 0]] > Y[pairs[:, 1]]]
+    model = RankSVM(alpha="auto").fit_pairs(X, pairs)
+    assert len(model.alphas_) == 129
+    assert (model.validation_std_ > 0.0).all()
+    assert model.score(XV, YV) > 0.75
+
+
+def test_one_standard_error_takes_a_larger_alpha_and_finishes_there():
+    best, careful = (RankSVM(alpha="auto", rule=rule).fit(X, Y, **ON_SET) for rule in ("best", "one_se"))
+    assert careful.alpha_ > best.alpha_
+    assert careful.gap_ <= 1e-3
+    assert careful.best_score_ == pytest.approx(error(careful), abs=1e-12)
