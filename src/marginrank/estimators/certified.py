@@ -19,7 +19,10 @@ from marginrank.estimators.problems import Held, Part, Problem
 from marginrank.estimators.progress import ProgressLine
 from marginrank.estimators.spaces import RawColumns, Space
 from marginrank.estimators.training import Training
+from marginrank.exceptions import MarginRankError
 from marginrank.model_selection import Search, Selection, default_alphas
+from marginrank.paths.drawing import draw_selection
+from marginrank.paths.selection import PathSelection
 from marginrank.paths.tracing import mixed
 from marginrank.solvers import Callback, Progress, Solver, SolverResult
 from marginrank.solvers.callbacks import check_callbacks
@@ -52,6 +55,24 @@ class CertifiedRanker(LinearRanker):
 
     tol: float
     warm_start: bool
+
+    def plot_search(self) -> Any:
+        """Draw the validation curve of ``alpha="auto"``, its standard error, and the chosen alpha.
+
+        Where gamma was searched, too, the curve is that of the chosen gamma.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Save it with ``savefig``. Needs matplotlib (``pip install marginrank[plot]``).
+        """
+        if not hasattr(self, "alphas_"):
+            raise MarginRankError(
+                "There is no search to draw; fit with alpha='auto' first."
+                if hasattr(self, "coef_")
+                else f"This {type(self).__name__} is not fitted yet; call fit with alpha='auto' first."
+            )
+        return draw_selection(self._searched)
 
     def _search(self) -> Search | None:
         """Return what ``alpha="auto"`` asks for; None where alpha is a number. Checks both."""
@@ -226,6 +247,7 @@ class CertifiedRanker(LinearRanker):
         best = rows[search.best_of([row.selection for row in rows])]
         self._forget_search()
         self._remember(rows, best.selection)
+        self._searched = PathSelection(best.selection, str(search.parsed), np.empty(0))
         best.training.passes = sum(row.training.passes for row in rows)
         return best
 

@@ -86,7 +86,7 @@ class KernelRankSVM(PairwiseRanker):
     solver : {"auto", "lbfgs", "bundle", "newton"}, default="auto"
         As in :class:`RankSVM`; "newton" takes the smooth losses.
     alphas : array-like, optional
-        The grid for ``alpha="auto"``; by default 17 values over eight decades, for each gamma its own.
+        The grid for ``alpha="auto"``; by default 129 values over eight decades, for each gamma its own.
     gammas : array-like, optional
         The grid for ``gamma="auto"``; by default 1/64, 1/16, 1/4, 1 and 4 times "scale".
     metric : str or Metric, default="pairwise_error"

@@ -39,7 +39,7 @@ class RankSVM(PairwiseRanker):
         planes with a line search) may pay on strongly correlated features; "newton" (truncated) needs the
         squared hinge.
     alphas : array-like, optional
-        The grid for ``alpha="auto"``; by default 17 values over eight decades that follow the units of X.
+        The grid for ``alpha="auto"``; by default 129 values over eight decades that follow the units of X.
     metric : str or Metric, default="pairwise_error"
         What ``alpha="auto"`` selects by, and what is measured on ``eval_set``.
     cv : int, splitter or list of (train, test) row numbers, default=5

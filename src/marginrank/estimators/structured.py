@@ -73,7 +73,7 @@ class StructuredRankSVM(CertifiedRanker):
         "auto" takes "bundle" for ``alpha="auto"``, where planes are shared, and where X has more columns than
         rows; else "lbfgs".
     alphas : array-like, optional
-        The grid for ``alpha="auto"``; by default 17 values over eight decades that follow the units of X.
+        The grid for ``alpha="auto"``; by default 129 values over eight decades that follow the units of X.
     metric : str or Metric, optional
         What ``alpha="auto"`` selects by, and what is measured on ``eval_set``. By default the target with its
         cut-off, ``relevance`` and ``discount``, graded gains, and equal scores as the mean over their orders,

@@ -106,3 +106,27 @@ def _draw_validation(axis: Any, selection: PathSelection) -> None:
     axis.plot([selection.alpha], [selection.score], "o", color="C3", label=label)
     axis.legend(fontsize="small", loc="best")
     axis.set_ylabel(selection.metric)
+
+
+def draw_selection(selection: PathSelection) -> Any:
+    """Draw a validation curve with its spread and the chosen alpha.
+
+    Parameters
+    ----------
+    selection : PathSelection
+        What to draw.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MarginRankError(
+            "Drawing a search needs matplotlib, which is not installed: pip install 'marginrank[plot]'."
+        ) from None
+    figure = Figure(figsize=(7.0, 3.4), layout="constrained")
+    axis = figure.subplots()
+    _draw_validation(axis, selection)
+    axis.axvline(selection.alpha, color="0.6", linewidth=1, linestyle="--", zorder=0)
+    axis.set_xscale("log")
+    axis.invert_xaxis()
+    axis.set_xlabel("alpha (strong regularisation on the left)")
+    return figure
