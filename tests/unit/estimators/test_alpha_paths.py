@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from marginrank import KernelRankSVM, RankingData, RankSVM, StructuredRankSVM, write_dataset
-from marginrank.estimators import descents
+from marginrank.estimators import descents, training
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import evaluate, pairwise_error
 from marginrank.paths.tracing import PathTracer
@@ -101,6 +101,26 @@ def test_where_the_path_stalls_the_grid_goes_on(monkeypatch, folds):
     if not folds:
         alone = RankSVM(alpha=DENSE[-1]).fit(X, Y, qid=QID)
         assert model.validation_curve_[-1] == pytest.approx(error(alone), abs=NEAR)
+
+
+def test_where_steps_get_dear_the_grid_goes_on(monkeypatch):
+    monkeypatch.setattr(training, "_DEAREST_STEP", 3.0)
+    knots = []
+    trace = training.Training.trace
+
+    def counting(self, *arguments):
+        tracer, status = trace(self, *arguments)
+        knots.append((len(tracer.alphas), status))
+        return tracer, status
+
+    monkeypatch.setattr(training.Training, "trace", counting)
+    model = RankSVM(alpha="auto").fit(X, Y, **ON_SET)
+    ((n_knots, status),) = knots
+    assert (status, n_knots < 30) == ("stopped", True)
+    assert len(model.alphas_) == 129
+    alone = RankSVM(alpha=model.alphas_[-1]).fit(X, Y, qid=QID)
+    assert model.validation_curve_[-1] == pytest.approx(error(alone), abs=NEAR)
+    assert model.gap_ <= 1e-3
 
 
 def test_a_path_that_stalls_at_once_is_a_grid(monkeypatch):
