@@ -72,7 +72,13 @@ class CertifiedRanker(LinearRanker):
                 if hasattr(self, "coef_")
                 else f"This {type(self).__name__} is not fitted yet; call fit with alpha='auto' first."
             )
-        return draw_selection(self._searched)
+        alphas, curves, stds = map(
+            np.atleast_2d, (self.alphas_, self.validation_curve_, self.validation_std_)
+        )
+        row, index = np.argwhere((alphas == self.alpha_) & (curves == self.best_score_))[0]
+        there = np.isfinite(curves[row])  # an interrupt leaves the end of a table empty
+        chosen = Selection(int(index), *(table[row][there] for table in (alphas, curves, stds)))
+        return draw_selection(PathSelection(chosen, self._searched_by, self.coef_))
 
     def _search(self) -> Search | None:
         """Return what ``alpha="auto"`` asks for; None where alpha is a number. Checks both."""
@@ -247,7 +253,7 @@ class CertifiedRanker(LinearRanker):
         best = rows[search.best_of([row.selection for row in rows])]
         self._forget_search()
         self._remember(rows, best.selection)
-        self._searched = PathSelection(best.selection, str(search.parsed), np.empty(0))
+        self._searched_by = str(search.parsed)
         best.training.passes = sum(row.training.passes for row in rows)
         return best
 
