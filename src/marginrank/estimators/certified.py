@@ -22,7 +22,6 @@ from marginrank.estimators.training import Training
 from marginrank.exceptions import MarginRankError
 from marginrank.model_selection import Search, Selection, default_alphas
 from marginrank.paths.drawing import draw_selection
-from marginrank.paths.selection import PathSelection
 from marginrank.paths.tracing import mixed
 from marginrank.solvers import Callback, Progress, Solver, SolverResult
 from marginrank.solvers.callbacks import check_callbacks
@@ -78,7 +77,7 @@ class CertifiedRanker(LinearRanker):
         row, index = np.argwhere((alphas == self.alpha_) & (curves == self.best_score_))[0]
         there = np.isfinite(curves[row])  # an interrupt leaves the end of a table empty
         chosen = Selection(int(index), *(table[row][there] for table in (alphas, curves, stds)))
-        return draw_selection(PathSelection(chosen, self._searched_by, self.coef_))
+        return draw_selection(chosen, self._searched_by)
 
     def _search(self) -> Search | None:
         """Return what ``alpha="auto"`` asks for; None where alpha is a number. Checks both."""

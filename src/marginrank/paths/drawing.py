@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError
+from marginrank.model_selection import Selection
 from marginrank.paths.selection import PathSelection
 from marginrank.validation import Vector
 
@@ -76,7 +77,7 @@ def draw_path(curves: Curves, selection: PathSelection | None, sizes: Sizes | No
     axes = list(figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0])
     _draw_curves(axes[0], curves)
     if selection is not None:
-        _draw_validation(axes[1], selection)
+        _draw_validation(axes[1], selection.selection, selection.metric)
     if sizes is not None:
         axes[-1].plot(sizes.alphas, sizes.counts, sizes.marker, color="0.4", markersize=4, linewidth=0.8)
         axes[-1].set_ylabel(sizes.what)
@@ -97,24 +98,27 @@ def _draw_curves(axis: Any, curves: Curves) -> None:
     axis.legend(title=curves.legend, fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def _draw_validation(axis: Any, selection: PathSelection) -> None:
+def _draw_validation(axis: Any, selection: Selection, metric: str) -> None:
     axis.plot(selection.alphas, selection.curve, color="C0")
     if np.isfinite(selection.std).all():
         low, high = selection.curve - selection.std, selection.curve + selection.std
         axis.fill_between(selection.alphas, low, high, color="C0", alpha=0.2, linewidth=0)
-    label = f"{selection.score:.4f} at alpha = {selection.alpha:.3g}"
-    axis.plot([selection.alpha], [selection.score], "o", color="C3", label=label)
+    score = float(selection.curve[selection.index])
+    label = f"{score:.4f} at alpha = {selection.alpha:.3g}"
+    axis.plot([selection.alpha], [score], "o", color="C3", label=label)
     axis.legend(fontsize="small", loc="best")
-    axis.set_ylabel(selection.metric)
+    axis.set_ylabel(metric)
 
 
-def draw_selection(selection: PathSelection) -> Any:
+def draw_selection(selection: Selection, metric: str) -> Any:
     """Draw a validation curve with its spread and the chosen alpha.
 
     Parameters
     ----------
-    selection : PathSelection
+    selection : Selection
         What to draw.
+    metric : str
+        What was measured.
     """
     try:
         from matplotlib.figure import Figure
@@ -124,7 +128,7 @@ def draw_selection(selection: PathSelection) -> Any:
         ) from None
     figure = Figure(figsize=(7.0, 3.4), layout="constrained")
     axis = figure.subplots()
-    _draw_validation(axis, selection)
+    _draw_validation(axis, selection, metric)
     axis.axvline(selection.alpha, color="0.6", linewidth=1, linestyle="--", zorder=0)
     axis.set_xscale("log")
     axis.invert_xaxis()
