@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from marginrank import validation as gate
@@ -38,6 +39,8 @@ _REMEDY = (
 _N_ALPHAS = 129
 # The folds' models are averaged at every eighth alpha of a curve; between those their mean is a mixture.
 _MEANS = 8
+# Models that are trained to tol before the best of them is taken.
+_ATTEMPTS = 16
 
 
 class Row(NamedTuple):
@@ -191,9 +194,25 @@ class CertifiedRanker(LinearRanker):
             selection = chosen.select(search, grid, table)
             result = descent.result_at(training, selection.alpha)
             return Row(training, selection, result, None), True
-        while True:
-            # A model that is trained to tol measures a little better or worse than the one on the path, so
-            # the choice may move on; it ends at a model that was measured itself.
+        return self._trained_choice(training, descent, grid, table, search, chosen, held, listeners)
+
+    def _trained_choice(
+        self,
+        training: Training,
+        descent: Descent,
+        grid: Vector,
+        table: NDArray[np.float64],
+        search: Search,
+        chosen: EvaluationSet,
+        held: Design,
+        listeners: list[Callback],
+    ) -> tuple[Row, bool]:
+        """Train the chosen model to tol, and tell of an interruption.
+
+        It then measures a little better or worse than the one on the path, so the choice may move on; it ends
+        at a model that was measured itself, after a few attempts at the best of those.
+        """
+        for _ in range(_ATTEMPTS):
             selection = chosen.select(search, grid, table)
             if selection.alpha in descent.solved:
                 return Row(training, selection, descent.solved[selection.alpha], None), False
@@ -204,6 +223,10 @@ class CertifiedRanker(LinearRanker):
             descent.solved[selection.alpha] = result
             scores = held.scores_block(training.raw(result.w)[None])
             table[selection.index] = chosen.per_query(scores[:, None])[1][0]
+        trained = np.flatnonzero(np.isin(grid, list(descent.solved)))
+        best = chosen.select(search, grid[trained], table[trained])
+        selection = replace(chosen.select(search, grid, table), index=int(trained[best.index]))
+        return Row(training, selection, descent.solved[selection.alpha], None), False
 
     def _search_by_folds(
         self,

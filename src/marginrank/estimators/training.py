@@ -23,7 +23,7 @@ from marginrank.validation import Vector
 _FEW_FEATURES = 1000
 # Passes of one step down a path. Mostly they are 2 to 10; where the hinge can nearly be made zero (text with
 # more words than rows) hundreds, for knots and proofs at distances that no choice of alpha needs.
-_DEAREST_STEP = 30.0
+_DEAREST_STEP = 20.0
 
 
 @dataclass
@@ -97,14 +97,9 @@ class Training:
             memories=self._memories,
             combine=design.shape[1] > _FEW_FEATURES,
             callback=all_of(callbacks, self.raw),
+            step_limit=_DEAREST_STEP,
         )
-        spent = [0.0]
-
-        def too_dear() -> bool:
-            spent.append(tracer.passes)
-            return spent[-1] - spent[-2] > _DEAREST_STEP
-
-        status = tracer.run(alpha_max, alpha_min, too_dear)
+        status = tracer.run(alpha_max, alpha_min, lambda: False)
         self.passes += tracer.passes
         return tracer, status
 

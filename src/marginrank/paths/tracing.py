@@ -57,6 +57,8 @@ class PathTracer:
         loss.
     callback : callable, optional
         Receives the ``Progress`` of every solution; returning True ends the path there.
+    step_limit : float, default=inf
+        Passes of one step; the path ends where one takes more.
 
     Attributes
     ----------
@@ -89,7 +91,9 @@ class PathTracer:
         memories: list[InverseHessian] | None = None,
         combine: bool = True,
         callback: Callback | None = None,
+        step_limit: float = np.inf,
     ) -> None:
+        self._step_limit = step_limit
         self._design = design
         self._loss = loss
         self._eps = eps
@@ -144,9 +148,13 @@ class PathTracer:
         for alpha in np.geomspace(alpha_max, alpha_min, steps + 1)[1:]:
             if report():
                 return "stopped"
+            dear = self.passes + self._step_limit
             start = self._find_start(Objective(self._design, self._loss, float(alpha)), self._recent)
             lower = self._solve(float(alpha), start)
-            if lower is None or not self._join(lower, upper):
+            joined = lower is not None and self._join(lower, upper, dear)
+            if self.passes > dear:
+                return "stopped"
+            if lower is None or not joined:
                 return "stalled"
             upper = lower
         report()
@@ -180,8 +188,11 @@ class PathTracer:
         planes.bound(_QP_PRECISION * self._eps * value)
         self.lines.add(alpha, planes.level, planes.length, int(np.count_nonzero(planes.theta)))
 
-    def _join(self, lower: Knot, upper: Knot) -> bool:
-        """Prove the models between two knots, from the upper one down, with further knots where needed."""
+    def _join(self, lower: Knot, upper: Knot, dear: float) -> bool:
+        """Prove the models between two knots, from the upper one down, with further knots where needed.
+
+        What it takes more passes to prove than ``dear`` stays unproved.
+        """
         todo = [(lower, upper, _node(lower), _node(upper))]
         while todo:
             lower, upper, below, above = todo.pop()
@@ -189,7 +200,7 @@ class PathTracer:
             if hole is None:
                 self._prolong(lower, upper, below)
                 continue
-            if hole[1] <= hole[0] * (1.0 + _NARROWEST):
+            if hole[1] <= hole[0] * (1.0 + _NARROWEST) or self.passes > dear:
                 return False
             alpha = float(np.sqrt(hole[0] * hole[1]))
             self._bound(alpha, above.product / above.alpha)
