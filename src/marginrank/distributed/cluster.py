@@ -1,0 +1,145 @@
+"""A Dask cluster as this library uses it: every wait has a deadline, and what fails is tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from time import monotonic
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import dask
+from distributed import Client, Future, KilledWorker, LocalCluster
+from distributed.comm import CommClosedError
+
+from marginrank.exceptions import ClusterError
+from marginrank.threads import default_threads
+
+Answer = TypeVar("Answer")
+
+#: What a cluster may recover from.
+FAILURES = (CancelledError, KilledWorker, CommClosedError, TimeoutError, OSError)
+# Payloads above it go by scatter, not within the task.
+_LARGE = 1 << 20
+_LOOK_AGAIN = 10.0
+
+
+@dataclass
+class Cluster:
+    """A client, and how patient to be with it.
+
+    Parameters
+    ----------
+    client : Client
+        Connected.
+    timeout : float
+        Seconds that one call, or waiting for a worker, may take.
+    retries : int
+        How often a call that failed is repeated.
+    checkpoint : str, optional
+        The file that a stopped training goes on from, to be named in errors.
+    """
+
+    client: Client
+    timeout: float
+    retries: int
+    checkpoint: str | None = None
+    #: Calls that failed and were repeated.
+    failures: int = 0
+    _numbers: Iterator[int] = field(default_factory=count)
+    _name: str = field(default_factory=lambda: f"marginrank-{uuid4().hex[:12]}")
+    _workers: list[str] = field(default_factory=list)
+    _looked: float = float("-inf")
+
+    def workers(self, *, look: bool = False) -> list[str]:
+        """Return the addresses of the workers, in a fixed order; looked up every few seconds."""
+        if look or monotonic() - self._looked > _LOOK_AGAIN or not self._workers:
+            self._workers = sorted(self._run(self._ask_workers))
+            if not self._workers:
+                self.client.wait_for_workers(1, timeout=self.timeout)
+                self._workers = sorted(self._run(self._ask_workers))
+            self._looked = monotonic()
+        return self._workers
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, worker: str) -> Future:
+        """Submit a task, by preference to a worker; it can be run again if its answer is lost."""
+        key = f"{self._name}-{function.__name__}-{next(self._numbers)}"
+        # What a task needs to be run again travels with it, though it be large.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+            return self.client.submit(
+                function, *arguments, key=key, pure=False, workers=[worker], allow_other_workers=True
+            )
+
+    def sent(self, payload: Any, size: int, workers: Sequence[str]) -> Any:
+        """Return a payload as a task takes it: itself while it is small, else laid down on the workers."""
+        if size <= _LARGE:
+            return payload
+        return self.client.scatter(
+            payload, workers=list(workers), broadcast=len(workers) > 1, hash=False, timeout=self.timeout
+        )
+
+    def collect(self, futures: Sequence[Future]) -> list[Any]:
+        """Wait for answers, not longer than the deadline."""
+        return list(self._run(lambda: self.client.gather(list(futures), asynchronous=True)))
+
+    def persistently(self, call: Callable[[], Answer], mend: Callable[[], None]) -> Answer:
+        """Return the answer to a call, repeated where the cluster failed and was mended."""
+        for attempt in range(self.retries + 1):
+            try:
+                return call()
+            except FAILURES as error:
+                self.failures += 1
+                if attempt == self.retries or self.client.status not in ("running", "connecting"):
+                    raise self._given_up(error, attempt + 1) from error
+                self._wait_for_workers(error, attempt + 1)
+                mend()
+        raise AssertionError
+
+    def _wait_for_workers(self, error: BaseException, attempts: int) -> None:
+        try:
+            self.client.wait_for_workers(1, timeout=self.timeout)
+            self.workers(look=True)
+        except (*FAILURES, ValueError) as another:
+            raise self._given_up(another, attempts) from error
+
+    def _given_up(self, error: BaseException, attempts: int) -> ClusterError:
+        if self.client.status != "running":
+            what = "The Dask scheduler does not answer any more."
+        else:
+            times = "once" if attempts == 1 else f"{attempts} times"
+            told = " ".join(str(error).split())[:300]
+            what = (
+                f"The Dask workers failed {times}, at last with {type(error).__name__}: {told or 'no word'}."
+            )
+        if self.checkpoint is None:
+            return ClusterError(f"{what} Look at their logs and memory; checkpoint= lets a training go on.")
+        return ClusterError(
+            f"{what} Look at their logs and memory; resume={self.checkpoint!r} goes on from here."
+        )
+
+    async def _ask_workers(self) -> Any:
+        return await self.client.nthreads(asynchronous=True)
+
+    def _run(self, coroutine: Callable[[], Any]) -> Any:
+        if self.client.status not in ("running", "connecting"):
+            raise CommClosedError("the client is closed")
+        return self.client.sync(coroutine, callback_timeout=self.timeout)
+
+
+@contextmanager
+def connected(client: Client | None, timeout: float, retries: int) -> Iterator[Cluster]:
+    """Give a cluster: that of a client, or processes on this machine for as long as they are needed."""
+    if client is not None:
+        yield Cluster(client, timeout, retries)
+        return
+    n_workers = default_threads()
+    with (
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as local,
+        Client(local) as own,
+    ):
+        yield Cluster(own, timeout, retries)
