@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from marginrank.chunks import ChunkedMatrix, Rows, TreeSum
 
-#: From a chunk, what belongs to it and a number of threads to what is held there.
-Make = Callable[[Any, Any, int], Any]
+#: From a chunk, what belongs to it and a number of threads to what is held; None holds the chunk itself.
+Make = Callable[[Any, Any, int], Any] | None
 #: From what is held, a payload for all and one of its own to an answer.
 Operation = Callable[[Any, Any, Any], Any]
 #: First position, level and value of the sum of a complete subtree of ``2 ** level`` positions.
@@ -63,7 +63,8 @@ class SerialEngine:
     def hold(self, make: Make, chunks: Sequence[int], parts: Sequence[Any]) -> Any:
         """Make it now."""
         made = [
-            make(self._load(chunk), part, self._n_threads) for chunk, part in zip(chunks, parts, strict=True)
+            X if make is None else make(X, part, self._n_threads)
+            for X, part in zip(map(self._load, chunks), parts, strict=True)
         ]
         return list(chunks), made
 
@@ -181,6 +182,10 @@ class RemoteMatrix(ChunkedMatrix):
         taken = rows if self._rows is None else self._rows[rows]
         return RemoteMatrix(self.engine, self._bounds, self.shape[1], self.dtype, taken)
 
+    def through(self, engine: Engine) -> RemoteMatrix:
+        """Return the same matrix, reached through another engine."""
+        return RemoteMatrix(engine, self._bounds, self.shape[1], self.dtype, self._rows)
+
     def blocks(self, rows: Rows | None = None) -> Iterator[tuple[int, int, Any]]:
         """Return the rows of one chunk after another, brought here."""
         return self.map_blocks(_same, rows)
@@ -192,7 +197,7 @@ class RemoteMatrix(ChunkedMatrix):
         sections = self.sections(rows)
         if not sections:
             return
-        held = self.engine.hold(_chunk, [section.chunk for section in sections], [None] * len(sections))
+        held = self.engine.hold(None, [section.chunk for section in sections], [None] * len(sections))
         each = [
             (section.rows, None if along is None else along[section.first : section.last])
             for section in sections
@@ -202,13 +207,8 @@ class RemoteMatrix(ChunkedMatrix):
             yield section.first, section.last, answer
 
     def _fetch(self, number: int) -> Any:
-        held = self.engine.hold(_chunk, [number], [None])
+        held = self.engine.hold(None, [number], [None])
         return self.engine.gather(held, _applied, _same, [(None, None)])[0]
-
-
-def _chunk(X: Any, part: None, n_threads: int) -> Any:
-    del part, n_threads
-    return X
 
 
 def _same(X: Any, along: None) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import dask
-from distributed import Client, Future, KilledWorker, LocalCluster
-from distributed.comm import CommClosedError
+from distributed import Client, Future, KilledWorker, LocalCluster, wait
+from distributed.comm.core import CommClosedError
 
 from marginrank.exceptions import ClusterError
 from marginrank.threads import default_threads
@@ -25,6 +25,11 @@ FAILURES = (CancelledError, KilledWorker, CommClosedError, TimeoutError, OSError
 # Payloads above it go by scatter, not within the task.
 _LARGE = 1 << 20
 _LOOK_AGAIN = 10.0
+_GLANCE = 1.0
+
+
+class WorkersGoneError(OSError):
+    """Workers that were to answer are there no longer."""
 
 
 @dataclass
@@ -52,20 +57,24 @@ class Cluster:
     _numbers: Iterator[int] = field(default_factory=count)
     _name: str = field(default_factory=lambda: f"marginrank-{uuid4().hex[:12]}")
     _workers: list[str] = field(default_factory=list)
+    # Workers that did not answer in time; they get nothing as long as there are others.
+    _avoided: set[str] = field(default_factory=set)
     _looked: float = float("-inf")
 
     def workers(self, *, look: bool = False) -> list[str]:
         """Return the addresses of the workers, in a fixed order; looked up every few seconds."""
         if look or monotonic() - self._looked > _LOOK_AGAIN or not self._workers:
-            self._workers = sorted(self._run(self._ask_workers))
-            if not self._workers:
+            there = self._run(self._ask_workers)
+            if not there:
                 self.client.wait_for_workers(1, timeout=self.timeout)
-                self._workers = sorted(self._run(self._ask_workers))
+                there = self._run(self._ask_workers)
+            self._workers = sorted(set(there) - self._avoided) or sorted(there)
             self._looked = monotonic()
         return self._workers
 
-    def submit(self, function: Callable[..., Any], *arguments: Any, worker: str) -> Future:
+    def submit(self, function: Callable[..., Any], *arguments: Any, worker: str) -> Future[Any]:
         """Submit a task, by preference to a worker; it can be run again if its answer is lost."""
+        self._check_open()
         key = f"{self._name}-{function.__name__}-{next(self._numbers)}"
         # What a task needs to be run again travels with it, though it be large.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
@@ -81,9 +90,26 @@ class Cluster:
             payload, workers=list(workers), broadcast=len(workers) > 1, hash=False, timeout=self.timeout
         )
 
-    def collect(self, futures: Sequence[Future]) -> list[Any]:
-        """Wait for answers, not longer than the deadline."""
-        return list(self._run(lambda: self.client.gather(list(futures), asynchronous=True)))
+    def collect(self, tasks: Mapping[str, Future[Any]]) -> list[Any]:
+        """Wait for the answers of tasks, by worker, not longer than the deadline.
+
+        Dask forgets that a task may run elsewhere where for a moment there was no worker at all. So this
+        looks after those who have not answered, and does not wait for one that is gone.
+        """
+        deadline = monotonic() + self.timeout
+        while True:
+            try:
+                wait(list(tasks.values()), timeout=min(_GLANCE, max(deadline - monotonic(), 0.0)))
+                break
+            except TimeoutError:
+                late = {home for home, task in tasks.items() if task.status == "pending"}
+                if gone := late - set(self._run(self._ask_workers)):
+                    raise WorkersGoneError(f"{', '.join(sorted(gone))} went away") from None
+                if monotonic() >= deadline:
+                    self._avoided |= late
+                    raise
+        futures = list(tasks.values())
+        return list(self._run(lambda: self.client.gather(futures, asynchronous=True)))
 
     def persistently(self, call: Callable[[], Answer], mend: Callable[[], None]) -> Answer:
         """Return the answer to a call, repeated where the cluster failed and was mended."""
@@ -108,6 +134,8 @@ class Cluster:
     def _given_up(self, error: BaseException, attempts: int) -> ClusterError:
         if self.client.status != "running":
             what = "The Dask scheduler does not answer any more."
+        elif isinstance(error, TimeoutError):
+            what = f"A pass over the Dask workers did not end within timeout={self.timeout:g} seconds."
         else:
             times = "once" if attempts == 1 else f"{attempts} times"
             told = " ".join(str(error).split())[:300]
@@ -123,9 +151,12 @@ class Cluster:
     async def _ask_workers(self) -> Any:
         return await self.client.nthreads(asynchronous=True)
 
-    def _run(self, coroutine: Callable[[], Any]) -> Any:
+    def _check_open(self) -> None:
         if self.client.status not in ("running", "connecting"):
             raise CommClosedError("the client is closed")
+
+    def _run(self, coroutine: Callable[[], Any]) -> Any:
+        self._check_open()
         return self.client.sync(coroutine, callback_timeout=self.timeout)
 
 

@@ -34,7 +34,7 @@ class DaskEngine:
     def __init__(self, cluster: Cluster, sources: Sequence[Any]) -> None:
         self._cluster = cluster
         self._sources = list(sources)
-        self._chunks: list[Future | None] = [None] * len(self._sources)
+        self._chunks: list[Future[Any] | None] = [None] * len(self._sources)
         self._homes: list[str] = [""] * len(self._sources)
         self._placed_on: list[str] = []
         self._age = 0
@@ -69,13 +69,13 @@ class DaskEngine:
             groups = self._groups(held)
             workers = list(groups)
             payload = self._cluster.sent(shared, worker.bytes_of(shared), workers)
-            tasks = []
+            tasks = {}
             for home, positions in groups.items():
                 own = None if each is None else [each[k] for k in positions]
                 own = self._cluster.sent(own, worker.bytes_of(own), [home])
                 futures = [held.futures[k] for k in positions]
-                tasks.append(
-                    self._cluster.submit(task, futures, positions, operation, payload, own, worker=home)
+                tasks[home] = self._cluster.submit(
+                    task, futures, positions, operation, payload, own, worker=home
                 )
             found = self._cluster.collect(tasks)
             if [address for address, _ in found] != workers:
@@ -107,9 +107,7 @@ class DaskEngine:
         """Have everything held that a call is about, and return its positions by worker."""
         if held.age != self._age:
             held.futures = [
-                self._cluster.submit(
-                    worker.hold_chunk, self._chunk(chunk), held.make, part, worker=self._homes[chunk]
-                )
+                self._held(held.make, chunk, part)
                 for chunk, part in zip(held.chunks, held.parts, strict=True)
             ]
             held.age = self._age
@@ -118,7 +116,13 @@ class DaskEngine:
             groups.setdefault(self._homes[chunk], []).append(position)
         return groups
 
-    def _chunk(self, number: int) -> Future:
+    def _held(self, make: Make, number: int, part: Any) -> Future[Any]:
+        chunk = self._chunk(number)
+        if make is None:
+            return chunk
+        return self._cluster.submit(worker.hold_chunk, chunk, make, part, worker=self._homes[number])
+
+    def _chunk(self, number: int) -> Future[Any]:
         chunk = self._chunks[number]
         if chunk is None:
             home = self._homes[number]
@@ -134,5 +138,5 @@ class _Handle:
         self.make = make
         self.chunks = chunks
         self.parts = parts
-        self.futures: list[Future] = []
+        self.futures: list[Future[Any]] = []
         self.age = -1

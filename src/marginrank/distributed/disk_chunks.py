@@ -8,7 +8,7 @@ from typing import Any
 
 from marginrank import validation as gate
 from marginrank.exceptions import MarginRankError
-from marginrank.io.dataset_files import ArrayFile, check_seal, read_arrays, touch
+from marginrank.io.dataset_files import ArrayFile, check_seal, read_arrays
 from marginrank.io.dataset_manifest import Manifest, read_manifest
 from marginrank.io.dataset_rows import matrix_from
 
@@ -58,8 +58,6 @@ class DiskChunk:
             gate.check_finite(X, None)
         except MarginRankError as error:
             raise MarginRankError(f"{self.folder / self.entry.file}: {error}") from None
-        if self.mapped:
-            touch(arrays)
         return X
 
 

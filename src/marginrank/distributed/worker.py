@@ -7,14 +7,14 @@ arrives, so it may move or be lost at any time.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.engines import Make, Operation, PartialSum, partial_sums
+from marginrank.engines import Operation, PartialSum, partial_sums
 from marginrank.threads import one_blas_thread
 from marginrank.validation import is_sparse
 
@@ -64,7 +64,7 @@ class Chunk:
         self._lock = Lock()
 
     @property
-    def matrix(self) -> Any:
+    def made(self) -> Any:
         """The features."""
         with self._lock:
             if self._X is None:
@@ -94,7 +94,7 @@ class Held:
         What belongs to the chunk.
     """
 
-    def __init__(self, chunk: Chunk, make: Make, part: Any) -> None:
+    def __init__(self, chunk: Chunk, make: Callable[[Any, Any, int], Any], part: Any) -> None:
         self._recipe = (chunk, make, part)
         self._made: Any = None
         self._lock = Lock()
@@ -105,7 +105,7 @@ class Held:
         with self._lock:
             if self._made is None:
                 chunk, make, part = self._recipe
-                self._made = make(chunk.matrix, part, _n_threads())
+                self._made = make(chunk.made, part, _n_threads())
             return self._made
 
     def __reduce__(self) -> Any:
@@ -115,11 +115,11 @@ class Held:
 def load_chunk(source: Source) -> Chunk:
     """Load a chunk."""
     chunk = Chunk(source)
-    chunk.matrix  # noqa: B018
+    chunk.made  # noqa: B018
     return chunk
 
 
-def hold_chunk(chunk: Chunk, make: Make, part: Any) -> Held:
+def hold_chunk(chunk: Chunk, make: Callable[[Any, Any, int], Any], part: Any) -> Held:
     """Make something of a chunk."""
     held = Held(chunk, make, part)
     with one_blas_thread():
@@ -128,7 +128,7 @@ def hold_chunk(chunk: Chunk, make: Make, part: Any) -> Held:
 
 
 def answers(
-    held: Sequence[Held], positions: Sequence[int], operation: Operation, shared: Any, each: Any
+    held: Sequence[Held | Chunk], positions: Sequence[int], operation: Operation, shared: Any, each: Any
 ) -> tuple[str, list[tuple[int, Any]]]:
     """Return where this ran, and an answer for each position."""
     with one_blas_thread():
@@ -136,14 +136,14 @@ def answers(
 
 
 def added_answers(
-    held: Sequence[Held], positions: Sequence[int], operation: Operation, shared: Any, each: Any
+    held: Sequence[Held | Chunk], positions: Sequence[int], operation: Operation, shared: Any, each: Any
 ) -> tuple[str, list[PartialSum]]:
     """Return where this ran, and the answers summed as far as their subtrees are complete."""
     with one_blas_thread():
         return _address(), partial_sums(positions, _answered(held, operation, shared, each))
 
 
-def _answered(held: Sequence[Held], operation: Operation, shared: Any, each: Any) -> Any:
+def _answered(held: Sequence[Held | Chunk], operation: Operation, shared: Any, each: Any) -> Any:
     own = [None] * len(held) if each is None else each
     return (operation(one.made, shared, part) for one, part in zip(held, own, strict=True))
 

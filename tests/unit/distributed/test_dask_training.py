@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from dask_cases import ranking_data, serially
+
 from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM, write_dataset
 from marginrank.distributed import DaskEngine, DaskRanker, RemoteData
 from marginrank.distributed.cluster import Cluster
@@ -12,10 +12,10 @@ from marginrank.engines import RemoteMatrix
 from marginrank.exceptions import MarginRankError
 
 RANKERS = {
-    "hinge": RankSVM(alpha=1e-3),
-    "squared hinge": RankSVM("squared_hinge", alpha=1e-3, solver="newton", scale="standard"),
-    "least squares": RankRLS(alpha=1e-3, solver="cg"),
-    "structured": StructuredRankSVM("ndcg", alpha=1e-2, relevance=1),
+    "hinge": RankSVM(alpha=1e-2, tol=0.1),
+    "least squares": RankRLS(alpha=1e-2, tol=0.1, solver="cg"),
+    "squared hinge": RankSVM("squared_hinge", alpha=1e-2, tol=0.1, solver="newton", scale="standard"),
+    "structured": StructuredRankSVM("ndcg", alpha=0.1, tol=0.1, relevance=1),
 }
 
 
@@ -37,14 +37,18 @@ def on_workers(client, path, n_workers, *, mmap):
     return RemoteData.like(data, RemoteMatrix(DaskEngine(cluster, chunks), X._bounds, X.shape[1], X.dtype))
 
 
-@pytest.mark.parametrize("chunk_rows", [480, 160, 30], ids=["1 chunk", "3 chunks", "16 chunks"])
+@pytest.mark.parametrize(
+    ("n_chunks", "ways"),
+    [(1, [(1, True), (4, False)]), (3, [(1, False), (2, True), (4, False)]), (16, [(2, False), (4, True)])],
+)
 @pytest.mark.parametrize("queries", [True, False], ids=["queries", "global"])
-def test_workers_give_the_bits_of_the_serial_engine(client, tmp_path, chunk_rows, queries):
-    ds = write_dataset(tmp_path / "a.mrd", ranking_data(queries=queries), chunk_rows=chunk_rows)
-    assert ds.n_chunks == 480 // chunk_rows
-    for ranker in RANKERS.values():
+def test_workers_give_the_bits_of_the_serial_engine(client, tmp_path, n_chunks, ways, queries):
+    data = ranking_data(queries=queries)
+    ds = write_dataset(tmp_path / "a.mrd", data, chunk_rows=480 // n_chunks)
+    assert ds.n_chunks == n_chunks
+    for ranker in list(RANKERS.values())[: 4 if queries else 2]:
         expected = ranker.fit(serially(tmp_path / "a.mrd")).coef_
-        for n_workers, mmap in ((1, True), (2, False), (4, True)):
+        for n_workers, mmap in ways:
             got = ranker.fit(on_workers(client, tmp_path / "a.mrd", n_workers, mmap=mmap)).coef_
             assert np.array_equal(got, expected)
 
@@ -52,10 +56,10 @@ def test_workers_give_the_bits_of_the_serial_engine(client, tmp_path, chunk_rows
 def test_a_ranker_over_workers_has_the_model_of_a_plain_one(client, tmp_path):
     data = ranking_data(csr=True)
     ds = write_dataset(tmp_path / "a.mrd", data, chunk_rows=100)
-    plain = RankSVM(alpha=1e-3, tol=1e-6).fit(data)
-    ranker = DaskRanker(RankSVM(alpha=1e-3, tol=1e-6), client, timeout=30).fit(tmp_path / "a.mrd")
+    plain = RankSVM(alpha=1e-2, tol=1e-4).fit(data)
+    ranker = DaskRanker(RankSVM(alpha=1e-2, tol=1e-4), client, timeout=30).fit(tmp_path / "a.mrd")
     assert ranker.n_failures_ == 0
-    assert ranker.ranker_.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+    assert ranker.ranker_.objective_ == pytest.approx(plain.objective_, rel=2e-4)
     assert np.array_equal(ranker.predict(ds), ranker.ranker_.predict(data))
     assert ranker.score(ds) == ranker.ranker_.score(data)
     assert np.array_equal(ranker.to_model().predict(data), ranker.predict(str(tmp_path / "a.mrd")))
@@ -65,7 +69,7 @@ def test_a_ranker_over_workers_has_the_model_of_a_plain_one(client, tmp_path):
 def test_alpha_is_chosen_with_the_bits_of_the_serial_engine(client, tmp_path, kind):
     write_dataset(tmp_path / "a.mrd", ranking_data(), chunk_rows=100)
     write_dataset(tmp_path / "b.mrd", ranking_data(n_rows=200), chunk_rows=60)
-    estimator = kind(alpha="auto", alphas=[1e-1, 1e-3], cv=2, scale="minmax")
+    estimator = kind(alpha="auto", alphas=[1e-1, 1e-3], cv=2, scale="minmax", tol=0.1)
     there = DaskRanker(estimator, client, timeout=30)
     for validation in (None, "b.mrd"):
         remote = None if validation is None else tmp_path / validation

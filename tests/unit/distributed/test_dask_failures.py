@@ -1,0 +1,116 @@
+"""What may happen to a cluster in the middle of a training: the same bits, or one clear sentence, in time."""
+
+import os
+import signal
+from time import monotonic
+
+import numpy as np
+import pytest
+from dask_cases import ranking_data, serially
+from distributed import Client, LocalCluster
+
+from marginrank import RankSVM, write_dataset
+from marginrank.distributed import DaskRanker, disk_chunks
+from marginrank.exceptions import ClusterError
+
+# Nannies and the scheduler tell of what is done to them here.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module", name="cluster")
+def cluster_to_break():
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=60
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(name="client")
+def client_of_whole_cluster(cluster):
+    with Client(cluster) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client
+
+
+@pytest.fixture(name="path")
+def data_on_disk(tmp_path):
+    write_dataset(tmp_path / "a.mrd", ranking_data(), chunk_rows=60)
+    return tmp_path / "a.mrd"
+
+
+def estimator():
+    return RankSVM(alpha=1e-2, tol=1e-3)
+
+
+class At:
+    """A callback that does something once at each of some iterations."""
+
+    def __init__(self, iterations, action):
+        self.iterations = set(iterations)
+        self.action = action
+
+    def __call__(self, progress):
+        if progress.iteration in self.iterations:
+            self.iterations.remove(progress.iteration)
+            self.action()
+
+
+def one_pid(client, rng):
+    pids = sorted(client.run(os.getpid).values())
+    return pids[rng.integers(len(pids))]
+
+
+def test_killed_workers_change_no_bit(client, path):
+    expected = estimator().fit(serially(path)).coef_
+    rng = np.random.default_rng(0)
+    kill = At([1, 3, 4, 7], lambda: os.kill(one_pid(client, rng), signal.SIGKILL))
+    ranker = DaskRanker(estimator(), client, timeout=60).fit(path, callbacks=kill)
+    assert not kill.iterations
+    assert np.array_equal(ranker.ranker_.coef_, expected)
+
+
+def test_a_worker_that_hangs_is_done_without(client, path):
+    expected = estimator().fit(serially(path)).coef_
+    stopped = []
+
+    def stop():
+        stopped.append(one_pid(client, np.random.default_rng(1)))
+        os.kill(stopped[0], signal.SIGSTOP)
+
+    try:
+        ranker = DaskRanker(estimator(), client, timeout=5).fit(path, callbacks=At([2], stop))
+    finally:
+        os.kill(stopped[0], signal.SIGCONT)
+    assert np.array_equal(ranker.ranker_.coef_, expected)
+    assert ranker.n_failures_ == 1
+
+
+def test_a_scheduler_that_goes_away_is_told_of(path):
+    cluster = LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=60
+    )
+    with cluster, Client(cluster.scheduler_address, timeout=3) as client:
+        started = monotonic()
+        with pytest.raises(ClusterError, match="scheduler does not answer any more"):
+            DaskRanker(estimator(), client, timeout=10).fit(path, callbacks=At([2], cluster.close))
+        assert monotonic() - started < 60
+
+
+def test_a_worker_that_always_dies_is_told_of(client, path, monkeypatch):
+    ranker = DaskRanker(estimator(), client, timeout=60, retries=1)
+    monkeypatch.setattr(disk_chunks, "DiskChunk", Deadly)
+    with pytest.raises(ClusterError, match="The Dask workers failed 2 times, at last with"):
+        ranker.fit(path)
+    assert ranker.n_failures_ == 2
+
+
+class Deadly:
+    """A chunk that no worker survives, as though it did not fit into memory."""
+
+    in_memory = True
+
+    def __init__(self, *unused):
+        pass
+
+    def load(self):
+        os.kill(os.getpid(), signal.SIGKILL)
