@@ -33,9 +33,9 @@ class DaskEngine:
 
     def __init__(self, cluster: Cluster, sources: Sequence[Any]) -> None:
         self._cluster = cluster
-        self._sources = list(sources)
-        self._chunks: list[Future[Any] | None] = [None] * len(self._sources)
-        self._homes: list[str] = [""] * len(self._sources)
+        self.sources = list(sources)
+        self._chunks: list[Future[Any] | None] = [None] * len(self.sources)
+        self._homes: list[str] = [""] * len(self.sources)
         self._placed_on: list[str] = []
         self._age = 0
 
@@ -95,7 +95,7 @@ class DaskEngine:
         workers = self._cluster.workers()
         if workers == self._placed_on:
             return
-        n = len(self._sources)
+        n = len(self.sources)
         homes = [workers[k * len(workers) // n] if len(workers) <= n else workers[k] for k in range(n)]
         for number, home in enumerate(homes):
             if home != self._homes[number]:
@@ -126,7 +126,7 @@ class DaskEngine:
         chunk = self._chunks[number]
         if chunk is None:
             home = self._homes[number]
-            chunk = self._cluster.submit(worker.load_chunk, self._sources[number], worker=home)
+            chunk = self._cluster.submit(worker.load_chunk, self.sources[number], worker=home)
             self._chunks[number] = chunk
         return chunk
 

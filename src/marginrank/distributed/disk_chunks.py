@@ -42,6 +42,11 @@ class DiskChunk:
         """Whether the matrix takes memory of its own."""
         return not self.mapped
 
+    @property
+    def fingerprint(self) -> str:
+        """The checksum of the file."""
+        return self.entry.sha256
+
     def load(self) -> Any:
         """Return the features, looked through."""
         if not self.folder.exists():

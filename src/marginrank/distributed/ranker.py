@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +14,13 @@ from sklearn.base import clone
 
 from marginrank import validation as gate
 from marginrank.distributed.cluster import Cluster, connected
+from marginrank.distributed.journal import journalled
 from marginrank.distributed.sources import evaluation_data, remote_data
 from marginrank.estimators import RankRLS, RankSVM, StructuredRankSVM
 from marginrank.exceptions import MarginRankError
 from marginrank.model import RankingModel
 
+_NO_MATTER = {"n_jobs", "verbose"}
 _RANKERS = (RankSVM, RankRLS, StructuredRankSVM)
 
 
@@ -32,6 +37,12 @@ class DaskRanker:
     client : distributed.Client, optional
         The cluster. By default processes on this machine, one for each processor, which are stopped after
         each call.
+    checkpoint : path, optional
+        A file to keep what workers answer in, so that a training that is stopped can go on. It must not be
+        there yet, and stays afterwards.
+    resume : path, optional
+        The checkpoint of a training of the same data with the same parameters, to go on with. The model
+        equals that of an undisturbed training, to the bit.
     timeout : float, default=600
         Seconds that a pass over the data, or waiting for a worker, may take.
     retries : int, default=5
@@ -65,6 +76,8 @@ class DaskRanker:
         estimator: Any,
         client: Client | None = None,
         *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: str | os.PathLike[str] | None = None,
         timeout: float = 600.0,
         retries: int = 5,
         mmap: bool = True,
@@ -84,8 +97,12 @@ class DaskRanker:
         gate.check_positive(timeout, "timeout", "a positive, finite number of seconds")
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
             raise MarginRankError(f"retries must be an integer of at least 0; got {retries!r}.")
+        if checkpoint is not None and resume is not None:
+            raise MarginRankError("resume goes on with its own checkpoint; give one of the two.")
         self.estimator = estimator
         self.client = client
+        self.checkpoint = checkpoint
+        self.resume = resume
         self.timeout = timeout
         self.retries = retries
         self.mmap = mmap
@@ -116,11 +133,20 @@ class DaskRanker:
             Itself.
         """
         with connected(self.client, self.timeout, self.retries) as cluster:
+            path = self.resume if self.checkpoint is None else self.checkpoint
+            cluster.checkpoint = None if path is None else os.fspath(path)
             data = self._remote(source, y, qid, cluster)
             sets = evaluation_data(eval_set, cluster, mmap=self.mmap, verify=self.verify)
             ranker = clone(self.estimator)
             try:
-                ranker.fit(data, eval_set=sets, **options)
+                with journalled(
+                    data,
+                    sets,
+                    None if path is None else Path(path),
+                    self._parameters(),
+                    resume=self.resume is not None,
+                ) as (rows, validation):
+                    ranker.fit(rows, eval_set=validation, **options)
             finally:
                 self.n_failures_ = cluster.failures
                 if hasattr(ranker, "coef_"):  # also of a training that was interrupted
@@ -165,6 +191,12 @@ class DaskRanker:
         """Return the fitted model alone, as ``to_model`` of the ranker does."""
         model: RankingModel = self._fitted().to_model(**options)
         return model
+
+    def _parameters(self) -> dict[str, str]:
+        """Return all that a model depends on beside the data."""
+        given = self.estimator.get_params(deep=False)
+        kept = {name: repr(value) for name, value in given.items() if name not in _NO_MATTER}
+        return {"ranker": type(self.estimator).__name__, "version": version("marginrank"), **kept}
 
     def _remote(self, source: Any, y: Any, qid: Any, cluster: Cluster) -> Any:
         return remote_data(source, y, qid, cluster, mmap=self.mmap, verify=self.verify)

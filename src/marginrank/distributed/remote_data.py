@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from marginrank.chunks import Selectable
 from marginrank.data import RankingData
-from marginrank.engines import RemoteMatrix
+from marginrank.engines import Engine, RemoteMatrix
 from marginrank.exceptions import MarginRankError
 
 
@@ -37,6 +37,10 @@ class RemoteData(RankingData):
             f"RemoteData(n_rows={self.n_rows}, n_features={self.n_features}, n_queries={self.n_queries}, "
             f"n_chunks={self.X.n_chunks}, {self.X.dtype})"
         )
+
+    def through(self, engine: Engine) -> RemoteData:
+        """Return the same data, their features reached through another engine."""
+        return RemoteData.like(self, self.X.through(engine))
 
     def subset(self, rows: Any) -> RankingData:
         """Return the data of some rows; ascending ones stay where they are, others are brought here."""
