@@ -42,6 +42,7 @@ _HOMES = {
 _MODULES = {
     "comparison",
     "data",
+    "distributed",
     "estimators",
     "exceptions",
     "feature_maps",

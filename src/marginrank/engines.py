@@ -7,8 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from marginrank.chunks import ChunkedMatrix, Rows, TreeSum
+from marginrank.exceptions import MarginRankError
 
 #: From a chunk, what belongs to it and a number of threads to what is held; None holds the chunk itself.
 Make = Callable[[Any, Any, int], Any] | None
@@ -205,6 +207,18 @@ class RemoteMatrix(ChunkedMatrix):
         answers = self.engine.gather(held, _applied, function, each)
         for section, answer in zip(sections, answers, strict=True):
             yield section.first, section.last, answer
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return some rows in memory, by numbers in any order, a slice or a mask; only these travel."""
+        if isinstance(index, tuple):
+            raise MarginRankError("Rows that lie elsewhere are taken with all of their columns.")
+        numbers = np.arange(self.shape[0])[index]
+        wanted, back = np.unique(numbers, return_inverse=True)
+        found = [X for _, _, X in self.blocks(wanted)]
+        if not found:
+            return np.empty((0, self.shape[1]), dtype=self.dtype)
+        together = sparse.vstack(found, format="csr") if sparse.issparse(found[0]) else np.concatenate(found)
+        return together[back]
 
     def _fetch(self, number: int) -> Any:
         held = self.engine.hold(None, [number], [None])

@@ -12,6 +12,9 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import dask
+import numpy as np
+from dask.base import is_dask_collection
+from dask.delayed import delayed
 from distributed import Client, Future, KilledWorker, LocalCluster, wait
 from distributed.comm.core import CommClosedError
 
@@ -82,6 +85,37 @@ class Cluster:
                 function, *arguments, key=key, pure=False, workers=[worker], allow_other_workers=True
             )
 
+    def load(self, function: Callable[..., Any], source: Any, worker: str) -> Future[Any]:
+        """Submit the loading of something, which may be a part of a Dask collection."""
+        if not is_dask_collection(source):
+            return self.submit(function, source, worker=worker)
+        self._check_open()
+        loading = delayed(function, pure=False)(source)
+        future: Future[Any] = self.client.compute(loading, workers=[worker], allow_other_workers=True)
+        return future
+
+    def of_all(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
+        """Return the answers of a function to each argument, wherever there is room."""
+
+        def once() -> list[Any]:
+            self._check_open()
+            futures = self.client.map(function, arguments, pure=False)
+            return list(self._run(lambda: self.client.gather(futures, asynchronous=True)))
+
+        return self.persistently(once, lambda: None)
+
+    def computed(self, value: Any) -> Any:
+        """Return a value in memory, computed by the workers where it is a Dask collection."""
+        if not is_dask_collection(value):
+            return value
+
+        def once() -> Any:
+            self._check_open()
+            future = self.client.compute(value)
+            return self._run(lambda: self.client.gather(future, asynchronous=True))
+
+        return np.asarray(self.persistently(once, lambda: None))
+
     def sent(self, payload: Any, size: int, workers: Sequence[str]) -> Any:
         """Return a payload as a task takes it: itself while it is small, else laid down on the workers."""
         if size <= _LARGE:
@@ -116,6 +150,11 @@ class Cluster:
         for attempt in range(self.retries + 1):
             try:
                 return call()
+            except ImportError as error:
+                raise ClusterError(
+                    f"A worker cannot import what it is sent ({error}); install this version of marginrank "
+                    "on the scheduler and all workers."
+                ) from error
             except FAILURES as error:
                 self.failures += 1
                 if attempt == self.retries or self.client.status not in ("running", "connecting"):
@@ -161,8 +200,16 @@ class Cluster:
 
 
 @contextmanager
-def connected(client: Client | None, timeout: float, retries: int) -> Iterator[Cluster]:
-    """Give a cluster: that of a client, or processes on this machine for as long as they are needed."""
+def connected(client: Client | str | None, timeout: float, retries: int) -> Iterator[Cluster]:
+    """Give a cluster: that of a client or an address, or processes on this machine while they are needed."""
+    if isinstance(client, str):
+        try:
+            own = Client(client, timeout=timeout, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise ClusterError(f"No Dask scheduler answers at {client}: {error}") from error
+        with own:
+            yield Cluster(own, timeout, retries)
+        return
     if client is not None:
         yield Cluster(client, timeout, retries)
         return

@@ -21,8 +21,8 @@ class DaskEngine:
     ----------
     cluster : Cluster
         The workers.
-    sources : sequence of Source or Future
-        Where each chunk comes from; futures of sources can be computed again.
+    sources : sequence of Source or Delayed
+        Where each chunk comes from.
 
     Notes
     -----
@@ -126,7 +126,7 @@ class DaskEngine:
         chunk = self._chunks[number]
         if chunk is None:
             home = self._homes[number]
-            chunk = self._cluster.submit(worker.load_chunk, self.sources[number], worker=home)
+            chunk = self._cluster.load(worker.load_chunk, self.sources[number], home)
             self._chunks[number] = chunk
         return chunk
 

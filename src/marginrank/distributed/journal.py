@@ -209,7 +209,7 @@ def fingerprint(data: RemoteData) -> str:
     """Return a SHA-256 that tells data from others; workers count their own where no file has a seal."""
     sources = getattr(data.X.engine, "sources", [None])
     seals = [getattr(source, "fingerprint", None) for source in sources]
-    if None in seals:
+    if not all(isinstance(seal, str) for seal in seals):
         seals = [seal.tolist() for _, _, seal in data.X.map_blocks(_seal)]
     about = (data.y, data.query_ptr, data.sample_weight, data.query_weight)
     return digest(seals, data.X.shape, about, data.pairs, data.pair_weight, data.pair_margin)

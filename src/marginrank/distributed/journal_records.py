@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from marginrank.validation import is_sparse
+
 MAGIC = b"marginrank journal 1\n"
 _LENGTHS = 16
 _CHECK = 32
@@ -86,7 +88,7 @@ def _described(answer: Any, arrays: list[NDArray[Any]]) -> Any:
     if isinstance(answer, list | tuple):
         kind = "list" if isinstance(answer, list) else "tuple"
         return {kind: [_described(one, arrays) for one in answer]}
-    if sparse.issparse(answer):
+    if is_sparse(answer):
         parts = [_described(one, arrays) for one in (answer.data, answer.indices, answer.indptr)]
         return {"csr": parts, "shape": list(answer.shape)}
     if answer is None:

@@ -34,9 +34,9 @@ class DaskRanker:
     ----------
     estimator : RankSVM, RankRLS or StructuredRankSVM
         What to train; it is copied.
-    client : distributed.Client, optional
-        The cluster. By default processes on this machine, one for each processor, which are stopped after
-        each call.
+    client : distributed.Client or str, optional
+        The cluster, or the address of its scheduler. By default processes on this machine, one for each
+        processor, which are stopped after each call.
     checkpoint : path, optional
         A file to keep what workers answer in, so that a training that is stopped can go on. It must not be
         there yet, and stays afterwards.
@@ -74,7 +74,7 @@ class DaskRanker:
     def __init__(
         self,
         estimator: Any,
-        client: Client | None = None,
+        client: Client | str | None = None,
         *,
         checkpoint: str | os.PathLike[str] | None = None,
         resume: str | os.PathLike[str] | None = None,
@@ -97,6 +97,11 @@ class DaskRanker:
         gate.check_positive(timeout, "timeout", "a positive, finite number of seconds")
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
             raise MarginRankError(f"retries must be an integer of at least 0; got {retries!r}.")
+        if not isinstance(client, Client | str | None) or getattr(client, "asynchronous", False):
+            raise MarginRankError(
+                "client must be a distributed.Client that is not asynchronous, the address of a scheduler, "
+                f"or None; got {client!r}."
+            )
         if checkpoint is not None and resume is not None:
             raise MarginRankError("resume goes on with its own checkpoint; give one of the two.")
         self.estimator = estimator
@@ -118,10 +123,13 @@ class DaskRanker:
 
         Parameters
         ----------
-        source : path or DiskDataset
-            A data set on disk, which workers find under the same path.
-        y, qid : None
-            Labels and query ids; data sets on disk carry them.
+        source : path or DiskDataset, list of paths, Dask array or Dask data frame
+            A data set on disk, or files that ``marginrank.io.read`` knows, each of which becomes a chunk and
+            holds whole queries; workers find them under the same paths. Or partitions of rows; where a query
+            goes on in the next one, its rows move there.
+        y, qid : array-like, Dask array or series, or the name of a column, optional
+            Labels and query ids of a Dask collection; the column ``qid`` of a data frame needs no saying.
+            Files carry them.
         eval_set : path, DiskDataset, RankingData, (X, y), or a list of these, optional
             Validation sets; those on disk are scored by the workers.
         **options
@@ -158,8 +166,8 @@ class DaskRanker:
 
         Parameters
         ----------
-        source : path or DiskDataset
-            As in ``fit``.
+        source : path or DiskDataset, list of paths, Dask array or Dask data frame
+            As in ``fit``; a data frame of features, and of nothing else but a column ``qid``.
 
         Returns
         -------

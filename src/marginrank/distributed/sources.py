@@ -10,8 +10,10 @@ import numpy as np
 
 from marginrank.data import RankingData
 from marginrank.distributed.cluster import Cluster
+from marginrank.distributed.collections import collection_data, is_collection
 from marginrank.distributed.dask_engine import DaskEngine
 from marginrank.distributed.disk_chunks import disk_chunks
+from marginrank.distributed.file_chunks import file_data
 from marginrank.distributed.remote_data import RemoteData
 from marginrank.engines import RemoteMatrix
 from marginrank.exceptions import MarginRankError
@@ -28,10 +30,16 @@ def remote_data(source: Any, y: Any, qid: Any, cluster: Cluster, *, mmap: bool, 
         if y is not None or qid is not None:
             raise MarginRankError("A data set on disk carries y and qid; do not pass them again.")
         return _from_disk(source, cluster, mmap=mmap, verify=verify)
+    if isinstance(source, list) and source and all(isinstance(one, str | os.PathLike) for one in source):
+        if y is not None or qid is not None:
+            raise MarginRankError("The files carry y and qid; do not pass them again.")
+        return file_data(source, cluster)
+    if is_collection(source):
+        return collection_data(source, y, qid, cluster)
     raise MarginRankError(
-        "DaskRanker trains on the path of a data set on disk (.mrd); got "
-        f"{type(source).__name__}. Data in memory need no cluster: pass them to the ranker itself, or write "
-        "them with marginrank.write_dataset."
+        "DaskRanker takes the path of a data set on disk (.mrd), a list of files, or a Dask array or data "
+        f"frame; got {type(source).__name__}. Data in memory need no cluster: pass them to the ranker "
+        "itself, or write them with marginrank.write_dataset."
     )
 
 

@@ -11,6 +11,7 @@ from marginrank.chunks import ChunkedMatrix, TreeSum
 from marginrank.designs import ChunkedDesign, MatrixDesign, ScaledDesign, matrix_design
 from marginrank.designs.remote import RemoteDesign
 from marginrank.engines import RemoteMatrix, SerialEngine, finished_sum, partial_sums, subtrees
+from marginrank.exceptions import MarginRankError
 from marginrank.losses import QUERY_LOSSES, LeastSquaresLoss
 from marginrank.losses.structured import STRUCTURED_TARGETS, CombinedLoss, structured_loss
 from marginrank.objective import Objective
@@ -168,3 +169,6 @@ def test_rows_come_here_when_they_are_asked_for():
     there = afar(X, BORDERS).select(np.arange(0, N_ROWS, 2))
     assert np.array_equal(there[[5, 0, 5]], X[[10, 0, 10]])
     assert np.array_equal(there.select(np.array([1, 7]))[:], X[[2, 14]])
+    assert there[[]].shape == (0, N_COLS)
+    with pytest.raises(MarginRankError, match="all of their columns"):
+        there[:, 0]

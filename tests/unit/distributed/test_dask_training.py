@@ -62,7 +62,8 @@ def test_a_ranker_over_workers_has_the_model_of_a_plain_one(client, tmp_path):
     assert ranker.ranker_.objective_ == pytest.approx(plain.objective_, rel=2e-4)
     assert np.array_equal(ranker.predict(ds), ranker.ranker_.predict(data))
     assert ranker.score(ds) == ranker.ranker_.score(data)
-    assert np.array_equal(ranker.to_model().predict(data), ranker.predict(str(tmp_path / "a.mrd")))
+    by_address = DaskRanker(RankSVM(alpha=1e-2, tol=1e-4), client.scheduler.address).fit(str(ds.path))
+    assert np.array_equal(by_address.to_model().predict(data), ranker.predict(ds))
 
 
 @pytest.mark.parametrize("kind", [RankSVM, RankRLS])
@@ -106,5 +107,9 @@ def test_what_does_not_work_says_so(tmp_path):
         DaskRanker(RankSVM(), retries=-1)
     with pytest.raises(MarginRankError, match="timeout must be"):
         DaskRanker(RankSVM(), timeout=0)
+    with pytest.raises(MarginRankError, match="client must be"):
+        DaskRanker(RankSVM(), client=4)
+    with pytest.raises(MarginRankError, match=r"No Dask scheduler answers at tcp://127.0.0.1:9"):
+        DaskRanker(RankSVM(), "tcp://127.0.0.1:9", timeout=0.5).fit(tmp_path / "a.mrd")
     with pytest.raises(MarginRankError, match="not fitted"):
         DaskRanker(RankSVM()).predict("a.mrd")
