@@ -67,13 +67,17 @@ class Cluster:
     def workers(self, *, look: bool = False) -> list[str]:
         """Return the addresses of the workers, in a fixed order; looked up every few seconds."""
         if look or monotonic() - self._looked > _LOOK_AGAIN or not self._workers:
-            there = self._run(self._ask_workers)
-            if not there:
-                self.client.wait_for_workers(1, timeout=self.timeout)
-                there = self._run(self._ask_workers)
+            there = self._run(self._ask_workers) or self._first_workers()
             self._workers = sorted(set(there) - self._avoided) or sorted(there)
             self._looked = monotonic()
         return self._workers
+
+    def _first_workers(self) -> Any:
+        try:
+            self.client.wait_for_workers(1, timeout=self.timeout)
+        except TimeoutError:
+            raise WorkersGoneError(f"no worker was there for {self.timeout:g} seconds") from None
+        return self._run(self._ask_workers)
 
     def submit(self, function: Callable[..., Any], *arguments: Any, worker: str) -> Future[Any]:
         """Submit a task, by preference to a worker; it can be run again if its answer is lost."""
@@ -165,7 +169,6 @@ class Cluster:
 
     def _wait_for_workers(self, error: BaseException, attempts: int) -> None:
         try:
-            self.client.wait_for_workers(1, timeout=self.timeout)
             self.workers(look=True)
         except (*FAILURES, ValueError) as another:
             raise self._given_up(another, attempts) from error

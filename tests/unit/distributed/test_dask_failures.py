@@ -2,6 +2,7 @@
 
 import os
 import signal
+from threading import Timer
 from time import monotonic
 
 import numpy as np
@@ -63,7 +64,12 @@ def one_pid(client, rng):
 def test_killed_workers_change_no_bit(client, path):
     expected = estimator().fit(serially(path)).coef_
     rng = np.random.default_rng(0)
-    kill = At([1, 3, 4, 7], lambda: os.kill(one_pid(client, rng), signal.SIGKILL))
+
+    def kill_soon():
+        # Within the passes that follow, which take some hundredths of a second each.
+        Timer(rng.uniform(0.0, 0.1), os.kill, (one_pid(client, rng), signal.SIGKILL)).start()
+
+    kill = At([1, 3, 4, 7], kill_soon)
     ranker = DaskRanker(estimator(), client, timeout=60).fit(path, callbacks=kill)
     assert not kill.iterations
     assert np.array_equal(ranker.ranker_.coef_, expected)
@@ -78,7 +84,7 @@ def test_a_worker_that_hangs_is_done_without(client, path):
         os.kill(stopped[0], signal.SIGSTOP)
 
     try:
-        ranker = DaskRanker(estimator(), client, timeout=5).fit(path, callbacks=At([2], stop))
+        ranker = DaskRanker(estimator(), client, timeout=3).fit(path, callbacks=At([2], stop))
     finally:
         os.kill(stopped[0], signal.SIGCONT)
     assert np.array_equal(ranker.ranker_.coef_, expected)
@@ -94,6 +100,15 @@ def test_a_scheduler_that_goes_away_is_told_of(path):
         with pytest.raises(ClusterError, match="scheduler does not answer any more"):
             DaskRanker(estimator(), client, timeout=10).fit(path, callbacks=At([2], cluster.close))
         assert monotonic() - started < 60
+
+
+def test_workers_that_never_come_are_told_of(path):
+    with (
+        LocalCluster(n_workers=0, dashboard_address=None, silence_logs=60) as cluster,
+        Client(cluster) as client,
+        pytest.raises(ClusterError, match=r"no worker was there for 0.5 seconds"),
+    ):
+        DaskRanker(estimator(), client, timeout=0.5, retries=0).fit(path)
 
 
 def test_a_worker_that_always_dies_is_told_of(client, path, monkeypatch):
