@@ -221,6 +221,6 @@ def connected(client: Client | str | None, timeout: float, retries: int) -> Iter
         LocalCluster(
             n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
         ) as local,
-        Client(local) as own,
+        Client(local, set_as_default=False) as own,
     ):
         yield Cluster(own, timeout, retries)
