@@ -219,7 +219,7 @@ def connected(client: Client | str | None, timeout: float, retries: int) -> Iter
     n_workers = default_threads()
     with (
         LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
         ) as local,
         Client(local, set_as_default=False) as own,
     ):

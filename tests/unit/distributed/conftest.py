@@ -7,7 +7,9 @@ from distributed import Client, LocalCluster
 @pytest.fixture(scope="session")
 def client():
     with (
-        LocalCluster(n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(
+            n_workers=4, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         Client(cluster) as one,
     ):
         one.wait_for_workers(4, timeout=60)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import suppress
 from threading import Timer
 from time import monotonic
 
@@ -12,6 +13,7 @@ from distributed import Client, LocalCluster
 
 from marginrank import RankSVM, write_dataset
 from marginrank.distributed import DaskRanker, disk_chunks
+from marginrank.distributed.cluster import Cluster
 from marginrank.exceptions import ClusterError
 
 # Nannies and the scheduler tell of what is done to them here.
@@ -21,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 @pytest.fixture(scope="module", name="cluster")
 def cluster_to_break():
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=60
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60
     ) as cluster:
         yield cluster
 
@@ -56,31 +58,36 @@ class At:
             self.action()
 
 
-def one_pid(client, rng):
-    pids = sorted(client.run(os.getpid).values())
-    return pids[rng.integers(len(pids))]
+def one_pid(cluster, rng):
+    pids = [nanny.pid for nanny in cluster.workers.values() if nanny.pid]
+    return pids[rng.integers(len(pids))] if pids else None
 
 
-def test_killed_workers_change_no_bit(client, path):
+def kill(pid):
+    with suppress(ProcessLookupError, TypeError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_killed_workers_change_no_bit(cluster, client, path):
     expected = estimator().fit(serially(path)).coef_
     rng = np.random.default_rng(0)
 
     def kill_soon():
         # Within the passes that follow, which take some hundredths of a second each.
-        Timer(rng.uniform(0.0, 0.1), os.kill, (one_pid(client, rng), signal.SIGKILL)).start()
+        Timer(rng.uniform(0.0, 0.1), kill, (one_pid(cluster, rng),)).start()
 
-    kill = At([1, 3, 4, 7], kill_soon)
-    ranker = DaskRanker(estimator(), client, timeout=60).fit(path, callbacks=kill)
-    assert not kill.iterations
+    killer = At([1, 3, 4, 7], kill_soon)
+    ranker = DaskRanker(estimator(), client, timeout=60).fit(path, callbacks=killer)
+    assert not killer.iterations
     assert np.array_equal(ranker.ranker_.coef_, expected)
 
 
-def test_a_worker_that_hangs_is_done_without(client, path):
+def test_a_worker_that_hangs_is_done_without(cluster, client, path):
     expected = estimator().fit(serially(path)).coef_
     stopped = []
 
     def stop():
-        stopped.append(one_pid(client, np.random.default_rng(1)))
+        stopped.append(one_pid(cluster, np.random.default_rng(1)))
         os.kill(stopped[0], signal.SIGSTOP)
 
     try:
@@ -91,20 +98,24 @@ def test_a_worker_that_hangs_is_done_without(client, path):
     assert ranker.n_failures_ == 1
 
 
-def test_a_scheduler_that_goes_away_is_told_of(path):
+def test_a_training_goes_on_from_a_scheduler_that_went_away(client, path, tmp_path):
+    journal = tmp_path / "train.journal"
     cluster = LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=60
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60
     )
-    with cluster, Client(cluster.scheduler_address, timeout=3) as client:
+    with cluster, Client(cluster.scheduler_address, timeout=3, set_as_default=False) as lost:
         started = monotonic()
-        with pytest.raises(ClusterError, match="scheduler does not answer any more"):
-            DaskRanker(estimator(), client, timeout=10).fit(path, callbacks=At([2], cluster.close))
+        ranker = DaskRanker(estimator(), lost, timeout=10, checkpoint=journal)
+        with pytest.raises(ClusterError, match=r"scheduler does not answer any more.*train.journal' goes on"):
+            ranker.fit(path, callbacks=At([2], cluster.close))
         assert monotonic() - started < 60
+    ranker = DaskRanker(estimator(), client, timeout=60, resume=journal).fit(path)
+    assert np.array_equal(ranker.ranker_.coef_, estimator().fit(serially(path)).coef_)
 
 
 def test_workers_that_never_come_are_told_of(path):
     with (
-        LocalCluster(n_workers=0, dashboard_address=None, silence_logs=60) as cluster,
+        LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=60) as cluster,
         Client(cluster) as client,
         pytest.raises(ClusterError, match=r"no worker was there for 0.5 seconds"),
     ):
@@ -112,11 +123,27 @@ def test_workers_that_never_come_are_told_of(path):
 
 
 def test_a_worker_that_always_dies_is_told_of(client, path, monkeypatch):
-    ranker = DaskRanker(estimator(), client, timeout=60, retries=1)
+    ranker = DaskRanker(estimator(), client, timeout=60, retries=0)
     monkeypatch.setattr(disk_chunks, "DiskChunk", Deadly)
-    with pytest.raises(ClusterError, match="The Dask workers failed 2 times, at last with"):
+    with pytest.raises(ClusterError, match="The Dask workers failed once, at last with"):
         ranker.fit(path)
-    assert ranker.n_failures_ == 2
+    assert ranker.n_failures_ == 1
+
+
+def test_a_call_is_repeated_so_often_and_not_more(client):
+    cluster = Cluster(client, 30.0, 2, checkpoint="a.journal")
+    tried = []
+
+    def fail():
+        tried.append("call")
+        raise OSError("the disk is gone")
+
+    told = "workers failed 3 times, at last with OSError: the disk is gone.*resume='a.journal' goes on"
+    with pytest.raises(ClusterError, match=told):
+        cluster.persistently(fail, lambda: tried.append("mend"))
+    assert tried == ["call", "mend", "call", "mend", "call"]
+    with pytest.raises(ZeroDivisionError):
+        cluster.persistently(lambda: 1 // 0, lambda: None)
 
 
 class Deadly:
