@@ -13,6 +13,7 @@ from distributed import Client, LocalCluster
 
 from marginrank import RankSVM, write_dataset
 from marginrank.distributed import DaskRanker, disk_chunks
+from marginrank.distributed import cluster as cluster_module
 from marginrank.distributed.cluster import Cluster
 from marginrank.exceptions import ClusterError
 
@@ -68,7 +69,12 @@ def kill(pid):
         os.kill(pid, signal.SIGKILL)
 
 
-def test_killed_workers_change_no_bit(cluster, client, path):
+@pytest.mark.parametrize("laid_down", [False, True], ids=["sent along", "laid down"])
+def test_killed_workers_change_no_bit(cluster, client, path, tmp_path, monkeypatch, laid_down):
+    if laid_down:  # vectors go to the workers before the tasks, and are lost with them
+        monkeypatch.setattr(cluster_module, "_LARGE", 64)
+        path = tmp_path / "global.mrd"
+        write_dataset(path, ranking_data(queries=False), chunk_rows=60)
     expected = estimator().fit(serially(path)).coef_
     rng = np.random.default_rng(0)
 
