@@ -137,7 +137,8 @@ class Cluster:
         deadline = monotonic() + self.timeout
         while True:
             try:
-                wait(list(tasks.values()), timeout=min(_GLANCE, max(deadline - monotonic(), 0.0)))
+                with self.client.as_current():
+                    wait(list(tasks.values()), timeout=min(_GLANCE, max(deadline - monotonic(), 0.0)))
                 break
             except TimeoutError:
                 late = {home for home, task in tasks.items() if task.status == "pending"}
