@@ -10,7 +10,7 @@ def client():
         LocalCluster(
             n_workers=4, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
         ) as cluster,
-        Client(cluster) as one,
+        Client(cluster, set_as_default=False) as one,
     ):
         one.wait_for_workers(4, timeout=60)
         yield one
