@@ -47,6 +47,7 @@ _HOMES = {
 _MODULES = {
     "comparison",
     "data",
+    "distributed",
     "estimators",
     "exceptions",
     "feature_maps",

@@ -133,6 +133,28 @@ class ChunkedMatrix:
         for section, X in self.visit(self.sections(rows)):
             yield section.first, section.last, X if section.rows is None else X[section.rows]
 
+    def map_blocks(
+        self, function: Callable[[Any, Any], Any], rows: Rows | None = None, along: Any = None
+    ) -> Iterator[tuple[int, int, Any]]:
+        """Apply a function to the rows of one chunk after another.
+
+        Parameters
+        ----------
+        function : callable
+            Of the matrix and of its part of ``along``; a function of a module, where the rows lie elsewhere.
+        rows : ndarray of int64, optional
+            Ascending row numbers; by default all rows.
+        along : ndarray, optional
+            One entry for each of these rows.
+
+        Yields
+        ------
+        first, last, answer
+            Positions in the selection, and what the function returned.
+        """
+        for first, last, X in self.blocks(rows):
+            yield first, last, function(X, None if along is None else along[first:last])
+
     def __getitem__(self, index: Any) -> Any:
         """Return some rows in memory, by numbers in any order, a slice or a boolean mask."""
         if isinstance(index, tuple):
@@ -156,6 +178,19 @@ class ChunkedMatrix:
         return together if len(numbers) == len(wanted) and np.array_equal(numbers, wanted) else together[back]
 
 
+class Selectable:
+    """A matrix in chunks that gives ascending rows as such a matrix, without loading them."""
+
+    def __init__(self, X: ChunkedMatrix) -> None:
+        self._X = X
+        self.shape = X.shape
+
+    def __getitem__(self, numbers: Rows) -> Any:
+        """Return these rows, in memory where they do not ascend."""
+        ascending = bool(np.all(numbers[1:] > numbers[:-1]))
+        return self._X.select(numbers) if ascending else self._X[numbers]
+
+
 class TreeSum:
     """Adds arrays or numbers up in a fixed binary tree over their order, holding few of them.
 
@@ -173,9 +208,8 @@ class TreeSum:
     def __init__(self) -> None:
         self._parts: list[tuple[int, Any]] = []
 
-    def add(self, value: Any) -> None:
-        """Take the next summand; it may be changed."""
-        level = 0
+    def add(self, value: Any, level: int = 0) -> None:
+        """Take the next summand, or the sum of the next ``2 ** level``, a complete subtree."""
         while self._parts and self._parts[-1][0] == level:
             value = self._parts.pop()[1] + value
             level += 1
@@ -188,3 +222,20 @@ class TreeSum:
         while parts:
             total = parts.pop() + total
         return total
+
+
+def query_ranges(sections: Sequence[Section], query_ptr: Rows) -> list[tuple[int, int]] | None:
+    """Return the queries of each section of a selection, or None where one of them is cut.
+
+    Examples
+    --------
+    >>> halves = [Section(0, 0, 5, None), Section(1, 5, 9, None)]
+    >>> query_ranges(halves, np.array([0, 2, 5, 9]))
+    [(0, 2), (2, 3)]
+    """
+    starts = [section.first for section in sections]
+    firsts = np.searchsorted(query_ptr, starts)
+    if np.any(query_ptr[firsts] != starts):
+        return None
+    firsts[0] = 0
+    return list(pairwise([*firsts.tolist(), len(query_ptr) - 1]))

@@ -20,5 +20,9 @@ class ModelFileError(MarginRankError):
     """A model cannot be written to a file, or read from it: missing, damaged, or not a model at all."""
 
 
+class ClusterError(MarginRankError):
+    """The workers of a cluster failed too often, or its scheduler is gone."""
+
+
 class ZeroModelWarning(UserWarning):
     """No model is better than the one whose scores are all zero; the message says why, and what to do."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs.base import Design
+from marginrank.designs.base import Design, evaluating
 from marginrank.losses.base import Loss
 
 Array = NDArray[np.float64]
@@ -17,7 +17,7 @@ class NormalEquations:
     """``(X' H X + alpha I) w = X' H y`` for a risk ``(p - y)' H (p - y) / 2`` of the scores ``p = X w``.
 
     ``H`` stays in factored form, so X keeps its sparsity: a product is one pass over X, or one fused read of
-    it where the loss is a sum over small queries.
+    it where the loss is a sum over small queries. Rows that lie elsewhere multiply there.
 
     Parameters
     ----------
@@ -46,6 +46,8 @@ class NormalEquations:
         self._origin = loss.at(np.zeros(loss.n_rows))
         native = loss.native
         self._fused = native if native is not None and design.fuses(native) else None
+        self._recipe = loss.recipe if targets is None else None
+        self._afar = evaluating(design, self._recipe)
         self._unused_scores = np.zeros(0 if self._fused is None else loss.n_rows)
         if targets is None:
             pull = -self._origin.gradient[None]
@@ -60,6 +62,8 @@ class NormalEquations:
     def product(self, vectors: Array) -> Array:
         """Return ``X' H X v`` for each row, in one pass over X for all of them."""
         self.passes += 1.0
+        if self._afar is not None and self._recipe is not None and len(vectors) == 1:
+            return self._afar.risk_hvp(None, vectors[0], self._recipe)[None]
         if self._fused is not None and len(vectors) == 1:
             return self._design.fused_hvp(vectors[0], self._unused_scores, self._fused)[None]
         scores = self._design.scores_block(vectors)
@@ -71,6 +75,9 @@ class NormalEquations:
 
     def risk(self, w: Array) -> float:
         """Return the risk of coefficients of shape (n_targets, n_features), summed over the targets."""
+        if self._afar is not None and self._recipe is not None:
+            self.passes += 1.0
+            return self._afar.risk(w[0], self._recipe)[0]
         self.passes += 0.5
         scores = self._design.scores_block(w)
         if self._targets is None:

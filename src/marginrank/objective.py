@@ -2,17 +2,20 @@
 
 A design (the X side) and a loss (the score side) meet only here. Where the loss is a sum over small
 queries, design and loss run fused, chunk by chunk, so that X is read from memory once per gradient
-instead of twice; where it is one big ranking the pass splits into scores, loss and adjoint.
+instead of twice; where it is one big ranking the pass splits into scores, loss and adjoint. Where the rows
+lie elsewhere and their queries are whole there, the loss is evaluated with them, and no score travels.
 """
 
 from __future__ import annotations
+
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.designs.base import Design
-from marginrank.losses.base import Loss, ScorePoint, Vector
+from marginrank.designs.base import Design, EvaluatesRisk, evaluating
+from marginrank.losses.base import Loss, Recipe, ScorePoint, Vector
 
 _SMALLEST_FUSED_STEP = 1e-3
 
@@ -45,6 +48,8 @@ class Objective:
         self.passes = 0.0
         self._curvature: list[NDArray[np.float64]] = []
         native = loss.native
+        self.recipe = loss.recipe
+        self.afar = evaluating(design, self.recipe)
         self.fused_loss: QueryLoss | None = native if native is not None and design.fuses(native) else None
 
     def with_alpha(self, alpha: float) -> Objective:
@@ -54,7 +59,10 @@ class Objective:
         return other
 
     def at(self, w: Vector) -> Point:
-        """Evaluate at ``w``: half a pass over X, or a whole fused one that includes the gradient."""
+        """Evaluate at ``w``: half a pass over X, or a whole one that includes the gradient."""
+        if self.afar is not None and self.recipe is not None:
+            self.passes += 1.0
+            return PointAfar(self, w, *self.afar.risk(w, self.recipe), self.afar, self.recipe)
         if self.fused_loss is not None:
             self.passes += 1.0
             scores, value, gradient, risk_gradient = self.design.fused(w, self.fused_loss)
@@ -131,6 +139,50 @@ class Point:
         return Line(self, direction)
 
 
+class PointAfar(Point):
+    """The objective at one ``w``, evaluated where the rows are; scores are fetched if they are asked for."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        w: Vector,
+        risk: float,
+        risk_gradient: Vector,
+        afar: EvaluatesRisk,
+        recipe: Recipe,
+    ) -> None:
+        self.objective = objective
+        self.w = w
+        self.risk = risk
+        self.value = risk + 0.5 * objective.alpha * float(w @ w)
+        self._risk_gradient = risk_gradient
+        self._where = (afar, recipe)
+
+    @cached_property
+    def scores(self) -> Vector:  # type: ignore[override]  # read as the attribute is
+        """The scores ``X w``."""
+        return self.objective.scores(self.w)
+
+    @cached_property
+    def score_point(self) -> ScorePoint:  # type: ignore[override]
+        """The loss at the scores."""
+        return self.objective.loss.at(self.scores)
+
+    def seen_from(self, objective: Objective) -> Point:
+        """Return this point for another objective of the same design and loss, with all that is known."""
+        return PointAfar(objective, self.w, self.risk, self.risk_gradient, *self._where)
+
+    def hvp(self, v: Vector) -> Vector:
+        """Product of the Hessian of the objective with ``v``, for which the scores are made again."""
+        afar, recipe = self._where
+        self.objective.passes += 1.5
+        return afar.risk_hvp(self.w, v, recipe) + self.objective.alpha * v
+
+    def along(self, direction: Vector) -> Line:
+        """The objective on the line ``w + t * direction``."""
+        return LineAfar(self, direction)
+
+
 class Line:
     """The objective on a line through a point.
 
@@ -165,3 +217,16 @@ class Line:
         return float(
             point.score_point.gradient @ self._score_direction + alpha * np.dot(point.w, self._direction)
         )
+
+
+class LineAfar(Line):
+    """The objective on a line where scores do not travel: every trial is a whole evaluation."""
+
+    def at(self, t: float) -> Point:
+        """Return the point ``w + t * direction``."""
+        return self._start.objective.at(self._start.w + t * self._direction)
+
+    def slope(self, point: Point) -> float:
+        """Derivative in ``t`` of the objective at a point of this line."""
+        alpha = self._start.objective.alpha
+        return float((point.risk_gradient + alpha * point.w) @ self._direction)

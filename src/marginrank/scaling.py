@@ -61,9 +61,8 @@ def _chunked_scale(
     """Return the divisors and the largest absolute values of the columns, a chunk at a time."""
     low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
     total, mean, squares = 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for first, last, block in X.blocks(rows):
+    for first, last, (block_low, block_high, block_mean, variance) in X.map_blocks(_moments, rows, weight):
         w = None if weight is None else weight[first:last]
-        block_low, block_high, block_mean, variance = _moments(block, w)
         np.minimum(low, block_low, out=low)
         np.maximum(high, block_high, out=high)
         amount = float(last - first) if w is None else float(w.sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,20 @@ from numpy.typing import NDArray
 from marginrank._kernels import QueryLoss
 
 Vector = NDArray[np.float64]
+
+
+class Recipe(Protocol):
+    """What a sum over queries is made of, all of them or some; it can be sent to where their rows are."""
+
+    @property
+    def query_ptr(self) -> NDArray[np.int64]:
+        """First row of each query, and the number of rows."""
+
+    def part(self, first: int, last: int) -> Recipe:
+        """Return the recipe for the queries ``first`` to ``last``, whose rows count from 0."""
+
+    def build(self, n_threads: int) -> Any:
+        """Make the compiled loss."""
 
 
 class Design(Protocol):
@@ -48,3 +62,24 @@ class Design(Protocol):
 
         None where a solver would gain less than the products cost: with many columns, or few rows.
         """
+
+
+@runtime_checkable
+class EvaluatesRisk(Protocol):
+    """What designs have beside that have a loss evaluated where its rows are, so that no score travels."""
+
+    def evaluates(self, recipe: Recipe) -> bool:
+        """Whether every query lies in one place."""
+
+    def risk(self, w: Vector, recipe: Recipe) -> tuple[float, Vector]:
+        """Return the value of the loss at ``X w`` and ``X' g`` of its gradient there."""
+
+    def risk_hvp(self, w: Vector | None, v: Vector, recipe: Recipe) -> Vector:
+        """Return ``X' H(X w) X v``; None for ``w`` stands for a Hessian that is the same everywhere."""
+
+
+def evaluating(design: Design, recipe: Recipe | None) -> EvaluatesRisk | None:
+    """Return the design as one that evaluates this loss, if it does."""
+    if recipe is not None and isinstance(design, EvaluatesRisk) and design.evaluates(recipe):
+        return design
+    return None

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.chunks import ChunkedMatrix, Section, TreeSum
+from marginrank.chunks import ChunkedMatrix, TreeSum, query_ranges
 from marginrank.designs.base import Design, Vector
 from marginrank.designs.blocks import groups, run_parallel
 from marginrank.designs.matrix import MatrixDesign
+from marginrank.designs.remote import RemoteDesign
 from marginrank.designs.sampling import sampled_products, sampled_squares
+from marginrank.engines import RemoteMatrix
 from marginrank.validation import Matrix
 
 
@@ -26,6 +26,8 @@ def matrix_design(X: Matrix, rows: NDArray[np.int64] | None = None, *, n_threads
     >>> matrix_design(np.array([[1.0, 2.0]]), n_threads=1).scores(np.array([1.0, 1.0]))
     array([3.])
     """
+    if isinstance(X, RemoteMatrix):
+        return RemoteDesign(X, rows)
     kind = ChunkedDesign if isinstance(X, ChunkedMatrix) else MatrixDesign
     return kind(X, rows, n_threads=n_threads)
 
@@ -92,7 +94,7 @@ class ChunkedDesign:
         """Whether the loss can be evaluated chunk by chunk, so that a pass reads the data once."""
         if len(self._sections) == 1:
             return any(design.fuses(loss) for _, _, design in self._designs())
-        return _query_ranges(self._sections, loss) is not None
+        return query_ranges(self._sections, loss.query_ptr) is not None
 
     def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
         """Return scores, value and gradient of the loss there, and ``X' g``, in one read of X."""
@@ -144,7 +146,7 @@ class ChunkedDesign:
 
     def _ranges(self, loss: QueryLoss) -> list[tuple[tuple[int, int], int]]:
         """Return the queries of each section and the rows of the longest of them."""
-        ranges, sizes = _query_ranges(self._sections, loss), np.diff(loss.query_ptr)
+        ranges, sizes = query_ranges(self._sections, loss.query_ptr), np.diff(loss.query_ptr)
         assert ranges is not None
         return [(queries, int(sizes[slice(*queries)].max(initial=0))) for queries in ranges]
 
@@ -171,13 +173,3 @@ class ChunkedDesign:
 def _runs(queries: tuple[int, int]) -> list[tuple[int, int]]:
     first, last = queries
     return [(first + share.start, first + share.stop) for share in groups(last - first)]
-
-
-def _query_ranges(sections: list[Section], loss: Any) -> list[tuple[int, int]] | None:
-    """Return the queries of each section, or None where one of them is cut."""
-    ptr = loss.query_ptr
-    firsts = np.searchsorted(ptr, [section.first for section in sections])
-    if np.any(ptr[firsts] != [section.first for section in sections]):
-        return None
-    firsts[0] = 0
-    return list(pairwise([*firsts.tolist(), len(ptr) - 1]))

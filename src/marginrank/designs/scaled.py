@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.designs.base import Design, Vector
+from marginrank.designs.base import Design, EvaluatesRisk, Recipe, Vector, evaluating
 
 
 class ScaledDesign:
@@ -49,6 +49,25 @@ class ScaledDesign:
     def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
         """Return ``D^-1 X' H(scores) X D^-1 v``."""
         return self._inner.fused_hvp(v / self._scale, scores, loss) / self._scale
+
+    def evaluates(self, recipe: Recipe) -> bool:
+        """Whether the loss is evaluated where its rows are."""
+        return evaluating(self._inner, recipe) is not None
+
+    def risk(self, w: Vector, recipe: Recipe) -> tuple[float, Vector]:
+        """Return the value of the loss and the adjoint of its gradient."""
+        value, gradient = self._afar(recipe).risk(w / self._scale, recipe)
+        return value, gradient / self._scale
+
+    def risk_hvp(self, w: Vector | None, v: Vector, recipe: Recipe) -> Vector:
+        """Return ``D^-1 X' H X D^-1 v``."""
+        at = None if w is None else w / self._scale
+        return self._afar(recipe).risk_hvp(at, v / self._scale, recipe) / self._scale
+
+    def _afar(self, recipe: Recipe) -> EvaluatesRisk:
+        inner = evaluating(self._inner, recipe)
+        assert inner is not None
+        return inner
 
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
         """Estimate the weighted squares of the scaled columns, centred within queries."""

@@ -144,7 +144,9 @@ def descend(
     """
     descent = Descent()
     rest = alphas
-    if path_pays(alphas, tol):
+    if not training.knows_scores:
+        rest = _thinned(alphas) if default else alphas
+    elif path_pays(alphas, tol):
         _trace(training, descent, alphas, _eps(tol), listeners)
         below = rest < (descent.alphas[-1] * (1.0 - 1e-12) if descent.alphas else np.inf)
         rest = _thinned(rest[below]) if default else rest[below]

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from marginrank.designs import Design
+from marginrank.designs.base import evaluating
 from marginrank.estimators.problems import Part
 from marginrank.estimators.spaces import Space
 from marginrank.losses import Loss
@@ -60,6 +61,11 @@ class Training:
     def loss(self) -> Loss:
         """The loss."""
         return self.part.loss
+
+    @property
+    def knows_scores(self) -> bool:
+        """Whether scores come with the risk, as paths need them; they do not from rows that lie elsewhere."""
+        return evaluating(self.design, self.loss.recipe) is None
 
     def release(self) -> None:
         """Let go of the design, not of its scale; it is made again if it is needed again."""

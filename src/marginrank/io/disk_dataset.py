@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import validation as gate
-from marginrank.chunks import ChunkedMatrix
+from marginrank.chunks import ChunkedMatrix, Selectable
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io import dataset_rows as rows
@@ -147,7 +147,7 @@ class DiskDataset(RankingData):
 
     def subset(self, rows: Any) -> RankingData:
         """Return the data of some rows, without comments; ascending ones stay on disk, others are read."""
-        return self.with_parts(X=_Selectable(self.X)).subset(rows)
+        return self.with_parts(X=Selectable(self.X)).subset(rows)
 
     def with_parts(self, **parts: Any) -> RankingData:
         """Return the data with some of their fields replaced, without comments; the features stay on disk.
@@ -247,18 +247,6 @@ class DiskDataset(RankingData):
         if not arrays:
             return np.full(chunk_rows(chunk), "", dtype=object)
         return unpack_texts(arrays["comments_text"], arrays["comments_ends"], "comments")
-
-
-class _Selectable:
-    """A matrix in chunks that gives ascending rows as such a matrix, without loading them."""
-
-    def __init__(self, X: ChunkedMatrix) -> None:
-        self._X = X
-        self.shape = X.shape
-
-    def __getitem__(self, numbers: NDArray[np.int64]) -> Any:
-        ascending = bool(np.all(numbers[1:] > numbers[:-1]))
-        return self._X.select(numbers) if ascending else self._X[numbers]
 
 
 def _reopened(path: Path, mapped: bool, verify: bool) -> DiskDataset:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,20 @@ from numpy.typing import NDArray
 from marginrank._kernels import QueryLoss
 
 Vector = NDArray[np.float64]
+
+
+class Recipe(Protocol):
+    """Makes a compiled sum over queries, of all of them or of some; unlike what it makes it can be sent."""
+
+    @property
+    def query_ptr(self) -> NDArray[np.int64]:
+        """First row of each query, and the number of rows."""
+
+    def part(self, first: int, last: int) -> Recipe:
+        """Return the recipe for the queries ``first`` to ``last``, whose rows count from 0."""
+
+    def build(self, n_threads: int) -> Any:
+        """Make the loss."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +65,10 @@ class Loss(Protocol):
     @property
     def native(self) -> QueryLoss | None:
         """The compiled sum over queries, for designs to fuse with; None where the loss is no such sum."""
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """What the compiled sum over queries is made of, to be evaluated elsewhere; None where it is none."""
 
     def at(self, scores: Vector) -> ScorePoint:
         """Evaluate at the scores."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank._kernels import LeastSquares, PairLabels, QueryLoss
+from marginrank._kernels import PairLabels, QueryLoss
 from marginrank.data import TrainingView
-from marginrank.losses.base import Vector
+from marginrank.losses.base import Recipe, Vector
 from marginrank.losses.native import NativeLoss
 from marginrank.losses.preferences import PreferenceLoss
+from marginrank.losses.recipes import QueryRecipe, least_squares
 from marginrank.validation import nothing_to_rank
 
 
@@ -67,7 +68,10 @@ class LeastSquaresLoss(NativeLoss):
         self._row_weight = by_row if view.sample_weight is None else by_row * view.sample_weight
         self.total_weight = float(self._row_weight.sum())
         self._query_ptr = view.query_ptr
-        kernel = LeastSquares(view.y, view.query_ptr, view.sample_weight, query_weight / self.total_weight)
+        scale = query_weight / self.total_weight
+        recipe = QueryRecipe(least_squares, view.y, view.sample_weight, view.query_ptr, scale)
+        kernel = recipe.build(n_threads)
+        self.recipe: Recipe = recipe
         self.native: QueryLoss | None = kernel
         super().__init__(kernel, len(view.y), n_threads)
 

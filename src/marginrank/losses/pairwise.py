@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import PairLabels, PairLoss, QueryLoss
 from marginrank.data import TrainingView
-from marginrank.losses.base import Vector
+from marginrank.losses.base import Recipe, Vector
 from marginrank.losses.native import NativeLoss
+from marginrank.losses.recipes import QueryRecipe, pair_loss
 from marginrank.validation import nothing_to_rank
 
 Weighting = Literal["pairs", "queries"]
@@ -55,6 +56,9 @@ class PairwiseLoss(NativeLoss):
         self._scale = _query_scale(pair_weight, view.query_weight, weighting)
         self._pair_loss = PairLoss(labels, self._scale, self.smooth)
         self.native: QueryLoss | None = self._pair_loss
+        self.recipe: Recipe = QueryRecipe(
+            pair_loss, view.y, view.sample_weight, view.query_ptr, self._scale, {"squared": self.smooth}
+        )
         super().__init__(self._pair_loss, len(view.y), n_threads)
 
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import PreferencePairs, QueryLoss
 from marginrank.data import TrainingPairs
-from marginrank.losses.base import Vector
+from marginrank.losses.base import Recipe, Vector
 from marginrank.losses.native import NativeLoss
 
 
@@ -31,6 +31,7 @@ class PreferenceLoss(NativeLoss):
     """
 
     native: QueryLoss | None = None
+    recipe: Recipe | None = None
     # Whether pairs beyond their margin count as well.
     all_active: ClassVar[bool] = False
 

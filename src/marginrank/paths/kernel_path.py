@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from marginrank import validation as gate
 from marginrank._kernels import KernelPath
+from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.paths.gram import Kernel, check_memory, distinct_points, gram_matrix
@@ -154,6 +155,11 @@ def _as_data(X: Any, y: Any, qid: Any, pairs: Any, sample_weight: Any, query_wei
     if isinstance(X, RankingData):
         if any(extra is not None for extra in extras):
             raise MarginRankError("RankingData carries y, qid, pairs and weights; do not pass them again.")
+        if isinstance(X.X, ChunkedMatrix):
+            raise MarginRankError(
+                "The path of a kernel machine needs its rows in memory; load them with in_memory(), or use "
+                "rank_path, which trains over data on disk."
+            )
         return X
     if y is None and pairs is None:
         raise MarginRankError("A path learns from labels or from pairs of rows; give y or pairs.")

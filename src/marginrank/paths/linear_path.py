@@ -13,8 +13,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from marginrank import validation as gate
+from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
-from marginrank.designs import Design, MatrixDesign, ScaledDesign
+from marginrank.designs import Design, ScaledDesign, matrix_design
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.gram import centred_gram
 from marginrank.exceptions import MarginRankError
@@ -192,6 +193,10 @@ def rank_rls_path(
     """
     gate.check_choice("solver", solver, ("auto", "direct", "certified"))
     data = training_data(X, y, qid, group, pairs, sample_weight, query_weight)
+    if solver == "direct" and isinstance(data.X, ChunkedMatrix):
+        raise MarginRankError(
+            "The direct solver needs all rows in memory. Use solver='certified' or 'auto' for data on disk."
+        )
     if solver == "direct" and data.pairs is not None:
         raise MarginRankError(
             "The direct solver works within queries, and pairs have none. Use solver='certified' or 'auto'."
@@ -201,9 +206,7 @@ def rank_rls_path(
     by_pair = partial(LeastSquaresPreferences, n_threads=threads)
     with one_blas_thread():
         problem = path_problem(data, by_query, by_pair, scale, threads)
-        nonzeros = data.X.nnz if gate.is_sparse(data.X) else data.X.size
-        pays = data.pairs is None and direct_pays(data.n_rows, data.n_features, nonzeros, _DIRECT_ALPHAS)
-        if solver == "direct" or (solver == "auto" and pays):
+        if solver == "direct" or (solver == "auto" and _direct_pays(data)):
             origin = PathOrigin("rank_rls_path", {"solver": "direct", "scale": scale})
             return _direct_path(problem, alpha_max, alpha_min, n_jobs, origin)
         origin = PathOrigin("rank_rls_path", {"solver": "certified", "scale": scale, "eps": eps})
@@ -259,6 +262,13 @@ def certified_path(
     path.n_passes_, path.n_solutions_, path.n_cuts_ = tracer.passes, tracer.n_solutions, tracer.n_cuts
     _warn(path)
     return path
+
+
+def _direct_pays(data: RankingData) -> bool:
+    if data.pairs is not None or isinstance(data.X, ChunkedMatrix):
+        return False
+    nonzeros = data.X.nnz if gate.is_sparse(data.X) else data.X.size
+    return direct_pays(data.n_rows, data.n_features, nonzeros, _DIRECT_ALPHAS)
 
 
 def _direct_path(
@@ -318,7 +328,7 @@ def path_problem(
     else:
         view = data.training_view()
         rows, weight, loss = view.rows, view.sample_weight, by_query(view)
-    design: Design = MatrixDesign(data.X, rows, n_threads=threads)
+    design: Design = matrix_design(data.X, rows, n_threads=threads)
     divisor = None if scale is None else column_scale(data.X, scale, rows, weight)
     return PathProblem(data, design if divisor is None else ScaledDesign(design, divisor), loss, divisor)
 

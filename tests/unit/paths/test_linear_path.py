@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+import marginrank
 from marginrank import RankingData, RankRLS, RankSVM
 from marginrank.exceptions import MarginRankError, NothingToRankError
 from marginrank.metrics import Evaluator, Metric
@@ -377,3 +378,23 @@ def test_the_picture_shows_the_coefficients_and_the_choice(make, tmp_path):
     np.testing.assert_allclose(drawn[::50], [path.coef_at(a)[int(column)] for a in alphas[::50]])
     assert validation.get_lines()[1].get_xdata()[0] == best.alpha
     figure.savefig(tmp_path / "path.png")
+
+
+def test_data_on_disk_have_the_path_of_those_in_memory(tmp_path):
+    rng = np.random.default_rng(7)
+    X, qid = rng.normal(size=(200, 4)), np.arange(200) // 10
+    y = (X[:, 0] + rng.normal(size=200)).round()
+    marginrank.write_dataset(tmp_path / "a.mrd", X, y, qid=qid, chunk_rows=50)
+    stored = marginrank.open_dataset(tmp_path / "a.mrd")
+    for make in (rank_path, rank_rls_path):
+        near, far = (
+            make(X, y, qid=qid, alpha_max=1.0, alpha_min=1e-3),
+            make(stored, alpha_max=1.0, alpha_min=1e-3),
+        )
+        for alpha in (1.0, 0.037, 1e-3):
+            assert np.allclose(near.predict(X, alpha=alpha), far.predict(X, alpha=alpha), atol=0.05)
+        assert far.gap_at(0.037) <= 1e-3
+    with pytest.raises(MarginRankError, match="The direct solver needs all rows in memory"):
+        rank_rls_path(stored, solver="direct")
+    with pytest.raises(MarginRankError, match="needs its rows in memory; load them with in_memory"):
+        marginrank.kernel_rank_path(stored)

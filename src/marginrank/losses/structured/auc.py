@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginrank._kernels import StructuredAuc
 from marginrank.data import TrainingView
+from marginrank.losses.recipes import QueryRecipe, structured_auc
 from marginrank.losses.structured.base import StructuredLoss, TargetOptions, by_row, query_scale
 from marginrank.losses.structured.good_bad import without_cutoff
 from marginrank.validation import nothing_to_rank
@@ -41,7 +41,7 @@ class AucLoss(StructuredLoss):
         if not counted.any():
             raise nothing_to_rank(len(counted))
         scale = query_scale(view, counted)
-        kernel = StructuredAuc(view.y, view.query_ptr, scale, n_threads)
+        recipe = QueryRecipe(structured_auc, view.y, None, view.query_ptr, scale)
         # A row has about half of the other rows of its query for partners.
         curvature = by_row(view, 8.0 * scale / np.diff(view.query_ptr))
-        super().__init__(kernel, curvature, view, n_threads)
+        super().__init__(recipe, curvature, view, n_threads)

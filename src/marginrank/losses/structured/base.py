@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,9 @@ from marginrank import _kernels
 from marginrank._kernels import QueryLoss
 from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError
-from marginrank.losses.base import Vector
+from marginrank.losses.base import Recipe, Vector
 from marginrank.losses.native import NativeLoss
+from marginrank.losses.recipes import QueryRecipe, structured
 
 Discount: TypeAlias = Literal["log2", "letor"]
 RankWeight: TypeAlias = Literal["fourth_root", "discount"]
@@ -47,22 +48,31 @@ class StructuredLoss(NativeLoss):
 
     Parameters
     ----------
-    kernel : StructuredLoss
-        The compiled loss.
+    recipe : Recipe
+        What the compiled loss is made of.
     curvature : ndarray of shape (n_rows,)
         Row weights that give about the curvature of the risk at equal scores.
     view : TrainingView
         Labels, weights and query offsets, in the order of the scores.
     n_threads : int
         Threads to use; the result does not depend on it.
+    kernel : StructuredLoss, optional
+        The compiled loss, where it is there already.
     """
 
     smooth = False
     feature_map: ClassVar[str]
 
     def __init__(
-        self, kernel: _kernels.StructuredLoss, curvature: Vector, view: TrainingView, n_threads: int
+        self,
+        recipe: Recipe,
+        curvature: Vector,
+        view: TrainingView,
+        n_threads: int,
+        kernel: _kernels.StructuredLoss | None = None,
     ) -> None:
+        kernel = recipe.build(n_threads) if kernel is None else kernel
+        self.recipe: Recipe = recipe
         self.native: QueryLoss | None = kernel
         self.structured = kernel
         self._curvature = curvature
@@ -72,6 +82,12 @@ class StructuredLoss(NativeLoss):
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
         """Return row weights and query offsets for a diagonal that has the scale of the risk's curvature."""
         return self._curvature, self._query_ptr
+
+
+def recipe_of(view: TrainingView, scale: Vector, kernel: str, *constants: Any) -> QueryRecipe:
+    """Return the recipe of a loss, by the name of its kernel and what this takes beside."""
+    options = {"kernel": kernel, "constants": constants}
+    return QueryRecipe(structured, view.y, None, view.query_ptr, scale, options)
 
 
 def query_scale(view: TrainingView, counted: NDArray[np.bool_]) -> Vector:

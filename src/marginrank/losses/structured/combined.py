@@ -9,6 +9,7 @@ import numpy as np
 from marginrank._kernels import StructuredSum
 from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError
+from marginrank.losses.recipes import SumRecipe
 from marginrank.losses.structured.base import StructuredLoss
 
 
@@ -42,5 +43,6 @@ class CombinedLoss(StructuredLoss):
             )
         self.parts = tuple(parts)
         kernel = StructuredSum([loss.structured for _, loss in parts], weights)
+        recipe = SumRecipe(tuple(loss.recipe for _, loss in parts), weights)
         curvature = sum(weight * loss.curvature()[0] for weight, loss in parts)
-        super().__init__(kernel, np.asarray(curvature), view, n_threads)
+        super().__init__(recipe, np.asarray(curvature), view, n_threads, kernel)

@@ -8,7 +8,7 @@ from marginrank._kernels import StructuredDorm
 from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError
 from marginrank.losses.base import Vector
-from marginrank.losses.structured.base import StructuredLoss, TargetOptions, by_row, query_scale
+from marginrank.losses.structured.base import StructuredLoss, TargetOptions, by_row, query_scale, recipe_of
 from marginrank.losses.structured.discounts import discount_table
 from marginrank.losses.structured.good_bad import checked_cutoff
 from marginrank.validation import nothing_to_rank
@@ -58,10 +58,11 @@ class DormLoss(StructuredLoss):
         if not counted.any():
             raise nothing_to_rank(len(counted))
         scale = query_scale(view, counted)
-        kernel = StructuredDorm(np.exp2(view.y) - 1.0, view.query_ptr, scale, discount, weight)
-        _check_size(kernel.longest_assignment)
+        recipe = recipe_of(view._replace(y=np.exp2(view.y) - 1.0), scale, "StructuredDorm", discount, weight)
         curvature = by_row(view, 2.0 * scale * (weight[0] - weight[np.diff(view.query_ptr) - 1]))
-        super().__init__(kernel, curvature, view, n_threads)
+        super().__init__(recipe, curvature, view, n_threads)
+        assert isinstance(self.structured, StructuredDorm)
+        _check_size(self.structured.longest_assignment)
 
 
 def _check_labels(y: Vector) -> None:

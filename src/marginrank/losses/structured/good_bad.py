@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginrank._kernels import StructuredMap, StructuredMrr, StructuredMrrFirst, StructuredNdcg
 from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError, NothingToRankError
 from marginrank.losses.base import Vector
-from marginrank.losses.structured.base import StructuredLoss, TargetOptions, by_row, query_scale
+from marginrank.losses.structured.base import StructuredLoss, TargetOptions, by_row, query_scale, recipe_of
 from marginrank.losses.structured.discounts import discount_table
 
 
@@ -35,8 +34,8 @@ class MapLoss(StructuredLoss):
     def __init__(self, view: TrainingView, options: TargetOptions, *, n_threads: int) -> None:
         without_cutoff(self.name, options)
         scale = _scale(view, options.relevance)
-        kernel = StructuredMap(view.y, view.query_ptr, scale, options.relevance)
-        super().__init__(kernel, _averaged_curvature(view, options.relevance, scale), view, n_threads)
+        recipe = recipe_of(view, scale, "StructuredMap", options.relevance)
+        super().__init__(recipe, _averaged_curvature(view, options.relevance, scale), view, n_threads)
 
 
 class NdcgLoss(StructuredLoss):
@@ -63,10 +62,9 @@ class NdcgLoss(StructuredLoss):
         scale = _scale(view, options.relevance)
         longest = int(np.diff(view.query_ptr).max())
         discount = discount_table(options.discount, longest)
-        kernel = StructuredNdcg(
-            view.y, view.query_ptr, scale, options.relevance, discount, checked_cutoff(options)
-        )
-        super().__init__(kernel, _averaged_curvature(view, options.relevance, scale), view, n_threads)
+        cutoff = checked_cutoff(options)
+        recipe = recipe_of(view, scale, "StructuredNdcg", options.relevance, discount, cutoff)
+        super().__init__(recipe, _averaged_curvature(view, options.relevance, scale), view, n_threads)
 
 
 class MrrLoss(StructuredLoss):
@@ -91,8 +89,8 @@ class MrrLoss(StructuredLoss):
 
     def __init__(self, view: TrainingView, options: TargetOptions, *, n_threads: int) -> None:
         scale = _scale(view, options.relevance)
-        kernel = StructuredMrr(view.y, view.query_ptr, scale, options.relevance, checked_cutoff(options))
-        super().__init__(kernel, _averaged_curvature(view, options.relevance, scale), view, n_threads)
+        recipe = recipe_of(view, scale, "StructuredMrr", options.relevance, checked_cutoff(options))
+        super().__init__(recipe, _averaged_curvature(view, options.relevance, scale), view, n_threads)
 
 
 class MrrFirstLoss(StructuredLoss):
@@ -119,10 +117,11 @@ class MrrFirstLoss(StructuredLoss):
 
     def __init__(self, view: TrainingView, options: TargetOptions, *, n_threads: int) -> None:
         scale = _scale(view, options.relevance)
-        kernel = StructuredMrrFirst(view.y, view.query_ptr, scale, options.relevance, checked_cutoff(options))
+        cutoff = checked_cutoff(options)
+        recipe = recipe_of(view, scale, "StructuredMrrFirst", options.relevance, cutoff)
         n_good, _ = _counts(view, options.relevance)
         curvature = 0.25 * n_good.clip(1.0) * _averaged_curvature(view, options.relevance, scale)
-        super().__init__(kernel, curvature, view, n_threads)
+        super().__init__(recipe, curvature, view, n_threads)
 
 
 def without_cutoff(name: str, options: TargetOptions) -> None:

@@ -1,0 +1,179 @@
+"""Products with a matrix whose chunks lie elsewhere, and losses evaluated there, where queries are whole."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank._kernels import QueryLoss
+from marginrank.chunks import query_ranges
+from marginrank.designs.base import Recipe, Vector
+from marginrank.designs.matrix import MatrixDesign
+from marginrank.designs.sampling import sampled_products, sampled_squares
+from marginrank.engines import Operation, RemoteMatrix
+from marginrank.threads import default_threads
+from marginrank.validation import Matrix
+
+
+class RemoteDesign:
+    """Rows of a matrix in chunks elsewhere, in the order of the loss.
+
+    Parameters
+    ----------
+    X : RemoteMatrix
+        The rows.
+    rows : ndarray of int64, optional
+        Ascending row numbers; None takes all rows.
+
+    Notes
+    -----
+    Scores have the same bits as those of the matrix in memory. Sums over rows are made within each chunk and
+    meet in a fixed binary tree over the chunks: the same bits for the same chunks, wherever they lie.
+
+    Where every chunk ends with a query, a loss is evaluated with the chunks: coefficients go out, and a value
+    and a gradient of their size come back. Nothing is remembered there from call to call, so nothing is lost
+    with a worker.
+    """
+
+    def __init__(self, X: RemoteMatrix, rows: NDArray[np.int64] | None = None) -> None:
+        self._X = X
+        self._rows = rows
+        self._engine = X.engine
+        self._sections = X.sections(rows)
+        self._held: Any = None
+        self._recipe: Recipe | None = None
+        self.shape = (X.shape[0] if rows is None else len(rows), X.shape[1])
+
+    def scores(self, w: Vector) -> Vector:
+        """Return ``X w``."""
+        return np.concatenate(self._engine.gather(self._holding(), _scores, w))
+
+    def adjoint(self, g: Vector) -> Vector:
+        """Return ``X' g``."""
+        return self._sum(_adjoint, None, [g[one.first : one.last] for one in self._sections])
+
+    def scores_block(self, W: Vector) -> Vector:
+        """Return ``W X'``."""
+        return np.concatenate(self._engine.gather(self._holding(), _scores_block, W), axis=1)
+
+    def adjoint_block(self, G: Vector) -> Vector:
+        """Return ``G X``."""
+        parts = [np.ascontiguousarray(G[:, one.first : one.last]) for one in self._sections]
+        return self._sum(_adjoint_block, None, parts)
+
+    def fuses(self, loss: QueryLoss) -> bool:
+        """Never: scores would travel to no use; see ``evaluates``."""
+        del loss
+        return False
+
+    def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
+        """Refuse."""
+        raise NotImplementedError("Rows that lie elsewhere have the loss evaluated there, or not at all.")
+
+    def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
+        """Refuse."""
+        raise NotImplementedError("Rows that lie elsewhere have the loss evaluated there, or not at all.")
+
+    def evaluates(self, recipe: Recipe) -> bool:
+        """Whether every query lies in one chunk."""
+        return query_ranges(self._sections, recipe.query_ptr) is not None
+
+    def risk(self, w: Vector, recipe: Recipe) -> tuple[float, Vector]:
+        """Return the value of the loss at ``X w`` and ``X' g`` of its gradient there."""
+        self._holding(recipe)
+        total = self._sum(_risk, w)
+        return float(total[-1]), total[:-1].copy()
+
+    def risk_hvp(self, w: Vector | None, v: Vector, recipe: Recipe) -> Vector:
+        """Return ``X' H(X w) X v``; None for ``w`` stands for a Hessian that is the same everywhere."""
+        self._holding(recipe)
+        return self._sum(_risk_hvp, (w, v))
+
+    def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
+        """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""
+        return sampled_squares(self.take, self.shape[1], row_weight, query_ptr)
+
+    def centred_products(
+        self, row_weight: Vector, query_ptr: NDArray[np.int64]
+    ) -> NDArray[np.float64] | None:
+        """Estimate the same of all pairs of columns, where that pays."""
+        work = 2.0 * self.shape[0] * self.shape[1]
+        return sampled_products(
+            self.take, self.shape[1], work, row_weight, query_ptr, n_threads=default_threads()
+        )
+
+    def take(self, positions: NDArray[np.int64]) -> Matrix:
+        """Return the rows of X at these positions of the order of the loss, in memory."""
+        return self._X[positions if self._rows is None else self._rows[positions]]
+
+    def _holding(self, recipe: Recipe | None = None) -> Any:
+        """Return what is held for the products, with the loss of a recipe if there is one."""
+        if self._held is None or (recipe is not None and recipe is not self._recipe):
+            recipes: list[Recipe | None] = [None] * len(self._sections)
+            if recipe is not None:
+                ranges = query_ranges(self._sections, recipe.query_ptr)
+                assert ranges is not None
+                recipes = [recipe.part(*queries) for queries in ranges]
+            chunks = [section.chunk for section in self._sections]
+            parts = [(section.rows, one) for section, one in zip(self._sections, recipes, strict=True)]
+            self._held = self._engine.hold(_products, chunks, parts)
+            self._recipe = recipe
+        return self._held
+
+    def _sum(self, operation: Operation, shared: Any, each: list[Vector] | None = None) -> Vector:
+        total = self._engine.tree_sum(self._holding(), operation, shared, each)
+        return total if total.flags.writeable else total.copy()
+
+
+class _Products(NamedTuple):
+    """What is held with a chunk."""
+
+    design: MatrixDesign
+    loss: Any
+    n_threads: int
+
+
+def _products(X: Matrix, part: tuple[NDArray[np.int64] | None, Recipe | None], n_threads: int) -> _Products:
+    rows, recipe = part
+    loss = None if recipe is None else recipe.build(n_threads)
+    return _Products(MatrixDesign(X, rows, n_threads=n_threads), loss, n_threads)
+
+
+def _scores(held: _Products, w: Vector, own: None) -> Vector:
+    return held.design.scores(w)
+
+
+def _adjoint(held: _Products, shared: None, g: Vector) -> Vector:
+    return held.design.adjoint(g)
+
+
+def _scores_block(held: _Products, W: Vector, own: None) -> Vector:
+    return held.design.scores_block(W)
+
+
+def _adjoint_block(held: _Products, shared: None, G: Vector) -> Vector:
+    return held.design.adjoint_block(G)
+
+
+def _risk(held: _Products, w: Vector, own: None) -> Vector:
+    """Return the gradient with the value behind it, so that one sum adds both."""
+    design, loss, n_threads = held
+    if design.fuses(loss):
+        _, value, _, gradient = design.fused(w, loss)
+    else:
+        scores, slope = design.scores(w), np.empty(design.shape[0])
+        value = loss.evaluate(scores, slope, n_threads)
+        gradient = design.adjoint(slope)
+    return np.append(gradient, value)
+
+
+def _risk_hvp(held: _Products, shared: tuple[Vector | None, Vector], own: None) -> Vector:
+    (design, loss, n_threads), (w, v) = held, shared
+    scores = np.zeros(design.shape[0]) if w is None else design.scores(w)
+    if design.fuses(loss):
+        return design.fused_hvp(v, scores, loss)
+    product = np.empty(design.shape[0])
+    loss.hessian(scores, design.scores(v), product, n_threads)
+    return design.adjoint(product)

@@ -1,0 +1,227 @@
+"""A Dask cluster as this library uses it: every wait has a deadline, and what fails is tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from time import monotonic
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import dask
+import numpy as np
+from dask.base import is_dask_collection
+from dask.delayed import delayed
+from distributed import Client, Future, KilledWorker, LocalCluster, wait
+from distributed.comm.core import CommClosedError
+
+from marginrank.exceptions import ClusterError
+from marginrank.threads import default_threads
+
+Answer = TypeVar("Answer")
+
+#: What a cluster may recover from.
+FAILURES = (CancelledError, KilledWorker, CommClosedError, TimeoutError, OSError)
+# Payloads above it go by scatter, not within the task.
+_LARGE = 1 << 20
+_LOOK_AGAIN = 10.0
+_GLANCE = 1.0
+
+
+class WorkersGoneError(OSError):
+    """Workers that were to answer are there no longer."""
+
+
+@dataclass
+class Cluster:
+    """A client, and how patient to be with it.
+
+    Parameters
+    ----------
+    client : Client
+        Connected.
+    timeout : float
+        Seconds that one call, or waiting for a worker, may take.
+    retries : int
+        How often a call that failed is repeated.
+    checkpoint : str, optional
+        The file that a stopped training goes on from, to be named in errors.
+    """
+
+    client: Client
+    timeout: float
+    retries: int
+    checkpoint: str | None = None
+    #: Calls that failed and were repeated.
+    failures: int = 0
+    _numbers: Iterator[int] = field(default_factory=count)
+    _name: str = field(default_factory=lambda: f"marginrank-{uuid4().hex[:12]}")
+    _workers: list[str] = field(default_factory=list)
+    # Workers that did not answer in time; they get nothing as long as there are others.
+    _avoided: set[str] = field(default_factory=set)
+    _looked: float = float("-inf")
+
+    def workers(self, *, look: bool = False) -> list[str]:
+        """Return the addresses of the workers, in a fixed order; looked up every few seconds."""
+        if look or monotonic() - self._looked > _LOOK_AGAIN or not self._workers:
+            there = self._run(self._ask_workers) or self._first_workers()
+            self._workers = sorted(set(there) - self._avoided) or sorted(there)
+            self._looked = monotonic()
+        return self._workers
+
+    def _first_workers(self) -> Any:
+        try:
+            self.client.wait_for_workers(1, timeout=self.timeout)
+        except TimeoutError:
+            raise WorkersGoneError(f"no worker was there for {self.timeout:g} seconds") from None
+        return self._run(self._ask_workers)
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, worker: str) -> Future[Any]:
+        """Submit a task, by preference to a worker; it can be run again if its answer is lost."""
+        self._check_open()
+        key = f"{self._name}-{function.__name__}-{next(self._numbers)}"
+        # What a task needs to be run again travels with it, though it be large.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+            return self.client.submit(
+                function, *arguments, key=key, pure=False, workers=[worker], allow_other_workers=True
+            )
+
+    def load(self, function: Callable[..., Any], source: Any, worker: str) -> Future[Any]:
+        """Submit the loading of something, which may be a part of a Dask collection."""
+        if not is_dask_collection(source):
+            return self.submit(function, source, worker=worker)
+        self._check_open()
+        loading = delayed(function, pure=False)(source)
+        future: Future[Any] = self.client.compute(loading, workers=[worker], allow_other_workers=True)
+        return future
+
+    def of_all(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
+        """Return the answers of a function to each argument, wherever there is room."""
+
+        def once() -> list[Any]:
+            self._check_open()
+            futures = self.client.map(function, arguments, pure=False)
+            return list(self._run(lambda: self.client.gather(futures, asynchronous=True)))
+
+        return self.persistently(once, lambda: None)
+
+    def computed(self, value: Any) -> Any:
+        """Return a value in memory, computed by the workers where it is a Dask collection."""
+        if not is_dask_collection(value):
+            return value
+
+        def once() -> Any:
+            self._check_open()
+            future = self.client.compute(value)
+            return self._run(lambda: self.client.gather(future, asynchronous=True))
+
+        return np.asarray(self.persistently(once, lambda: None))
+
+    def sent(self, payload: Any, size: int, workers: Sequence[str]) -> Any:
+        """Return a payload as a task takes it: itself while it is small, else laid down on the workers."""
+        if size <= _LARGE:
+            return payload
+        return self.client.scatter(
+            payload, workers=list(workers), broadcast=len(workers) > 1, hash=False, timeout=self.timeout
+        )
+
+    def collect(self, tasks: Mapping[str, Future[Any]]) -> list[Any]:
+        """Wait for the answers of tasks, by worker, not longer than the deadline.
+
+        Dask forgets that a task may run elsewhere where for a moment there was no worker at all. So this
+        looks after those who have not answered, and does not wait for one that is gone.
+        """
+        deadline = monotonic() + self.timeout
+        while True:
+            try:
+                with self.client.as_current():
+                    wait(list(tasks.values()), timeout=min(_GLANCE, max(deadline - monotonic(), 0.0)))
+                break
+            except TimeoutError:
+                late = {home for home, task in tasks.items() if task.status == "pending"}
+                if gone := late - set(self._run(self._ask_workers)):
+                    raise WorkersGoneError(f"{', '.join(sorted(gone))} went away") from None
+                if monotonic() >= deadline:
+                    self._avoided |= late
+                    raise
+        futures = list(tasks.values())
+        return list(self._run(lambda: self.client.gather(futures, asynchronous=True)))
+
+    def persistently(self, call: Callable[[], Answer], mend: Callable[[], None]) -> Answer:
+        """Return the answer to a call, repeated where the cluster failed and was mended."""
+        for attempt in range(self.retries + 1):
+            try:
+                return call()
+            except ImportError as error:
+                raise ClusterError(
+                    f"A worker cannot import what it is sent ({error}); install this version of marginrank "
+                    "on the scheduler and all workers."
+                ) from error
+            except FAILURES as error:
+                self.failures += 1
+                if attempt == self.retries or self.client.status not in ("running", "connecting"):
+                    raise self._given_up(error, attempt + 1) from error
+                self._wait_for_workers(error, attempt + 1)
+                mend()
+        raise AssertionError
+
+    def _wait_for_workers(self, error: BaseException, attempts: int) -> None:
+        try:
+            self.workers(look=True)
+        except (*FAILURES, ValueError) as another:
+            raise self._given_up(another, attempts) from error
+
+    def _given_up(self, error: BaseException, attempts: int) -> ClusterError:
+        if self.client.status != "running":
+            what = "The Dask scheduler does not answer any more."
+        elif isinstance(error, TimeoutError):
+            what = f"A pass over the Dask workers did not end within timeout={self.timeout:g} seconds."
+        else:
+            times = "once" if attempts == 1 else f"{attempts} times"
+            told = " ".join(str(error).split())[:300]
+            what = (
+                f"The Dask workers failed {times}, at last with {type(error).__name__}: {told or 'no word'}."
+            )
+        if self.checkpoint is None:
+            return ClusterError(f"{what} Look at their logs and memory; checkpoint= lets a training go on.")
+        return ClusterError(
+            f"{what} Look at their logs and memory; resume={self.checkpoint!r} goes on from here."
+        )
+
+    async def _ask_workers(self) -> Any:
+        return await self.client.nthreads(asynchronous=True)
+
+    def _check_open(self) -> None:
+        if self.client.status not in ("running", "connecting"):
+            raise CommClosedError("the client is closed")
+
+    def _run(self, coroutine: Callable[[], Any]) -> Any:
+        self._check_open()
+        return self.client.sync(coroutine, callback_timeout=self.timeout)
+
+
+@contextmanager
+def connected(client: Client | str | None, timeout: float, retries: int) -> Iterator[Cluster]:
+    """Give a cluster: that of a client or an address, or processes on this machine while they are needed."""
+    if isinstance(client, str):
+        try:
+            own = Client(client, timeout=timeout, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise ClusterError(f"No Dask scheduler answers at {client}: {error}") from error
+        with own:
+            yield Cluster(own, timeout, retries)
+        return
+    if client is not None:
+        yield Cluster(client, timeout, retries)
+        return
+    n_workers = default_threads()
+    with (
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+        ) as local,
+        Client(local, set_as_default=False) as own,
+    ):
+        yield Cluster(own, timeout, retries)

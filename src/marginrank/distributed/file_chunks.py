@@ -1,0 +1,154 @@
+"""Files of ranking data, each of which a worker reads as one chunk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from marginrank.data import RankingData
+from marginrank.distributed.cluster import Cluster
+from marginrank.distributed.dask_engine import DaskEngine
+from marginrank.distributed.remote_data import RemoteData
+from marginrank.engines import RemoteMatrix
+from marginrank.exceptions import MarginRankError
+from marginrank.io import read
+from marginrank.queries import group_rows, offsets, one_query
+from marginrank.validation import is_sparse
+
+
+@dataclass(frozen=True)
+class FileChunk:
+    """A file of LETOR text or a table.
+
+    Parameters
+    ----------
+    path : Path
+        The file, where workers find it.
+    n_features : int or None
+        Columns of the whole; None for as many as the file has.
+    sparse : bool or None
+        Whether rows are sparse; None for as they are read.
+    """
+
+    path: Path
+    n_features: int | None = None
+    sparse: bool | None = None
+
+    in_memory = True
+
+    def load(self) -> Any:
+        """Return the features."""
+        X = self.read().X
+        if self.sparse and not is_sparse(X):
+            X = sparse.csr_matrix(X)
+        if self.n_features is None or X.shape[1] == self.n_features:
+            return X
+        if is_sparse(X):
+            return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], self.n_features))
+        wide = np.zeros((X.shape[0], self.n_features), dtype=X.dtype)
+        wide[:, : X.shape[1]] = X
+        return wide
+
+    def read(self) -> RankingData:
+        """Return what is in the file."""
+        if not self.path.exists():
+            raise MarginRankError(
+                f"{self.path}: a worker finds no such file. Workers on other machines need the files under "
+                "the same path: put them on storage that all of them share, or copy them to each."
+            )
+        return read(self.path)
+
+
+class _Content(NamedTuple):
+    """Everything of a file but its features."""
+
+    n_rows: int
+    n_features: int
+    sparse: bool
+    dtype: np.dtype[Any]
+    y: Any
+    qid: Any
+    sample_weight: Any
+    feature_names: tuple[str, ...] | None
+
+
+def file_data(paths: Sequence[str | os.PathLike[str]], cluster: Cluster) -> RemoteData:
+    """Return the data of files, a chunk for each, read on the workers."""
+    chunks = [FileChunk(Path(path).absolute()) for path in paths]
+    found = cluster.of_all(_content, chunks)
+    first = found[0]
+    for path, one in zip(paths, found, strict=True):
+        _check_alike(path, one, first)
+    n_features = max(one.n_features for one in found)
+    is_csr = any(one.sparse for one in found)
+    ids = None if first.qid is None else _ids(paths, found)
+    groups = one_query(sum(one.n_rows for one in found)) if ids is None else group_rows(ids)
+    engine = DaskEngine(cluster, [replace(one, n_features=n_features, sparse=is_csr) for one in chunks])
+    bounds = offsets(np.array([one.n_rows for one in found]))
+    return RemoteData(
+        RemoteMatrix(engine, bounds, n_features, first.dtype),
+        y=np.concatenate([one.y for one in found]),
+        qid=ids,
+        sample_weight=_together([one.sample_weight for one in found], paths),
+        query_weight=None,
+        pairs=None,
+        pair_weight=None,
+        pair_margin=None,
+        feature_names=first.feature_names,
+        **groups._asdict(),
+    )
+
+
+def _content(chunk: FileChunk) -> _Content:
+    data = chunk.read()
+    if data.order is not None:
+        raise MarginRankError(
+            f"{chunk.path}: rows of a query are not next to each other. Sort the file by query, or let "
+            "marginrank.io.convert_to_dataset regroup it."
+        )
+    if data.y is None or data.pairs is not None or data.query_weight is not None:
+        raise MarginRankError(f"{chunk.path}: expected rows with labels, weighted by row or not at all.")
+    return _Content(
+        n_rows=data.n_rows,
+        n_features=data.n_features,
+        sparse=is_sparse(data.X),
+        dtype=data.X.dtype,
+        y=data.y,
+        qid=data.qid,
+        sample_weight=data.sample_weight,
+        feature_names=data.feature_names,
+    )
+
+
+def _check_alike(path: Any, one: _Content, first: _Content) -> None:
+    if (one.qid is None) != (first.qid is None):
+        raise MarginRankError(f"{path}: some files have query ids and some have none; all must or none.")
+    if one.dtype != first.dtype or one.feature_names != first.feature_names:
+        raise MarginRankError(f"{path}: the columns are not those of the first file.")
+
+
+def _ids(paths: Sequence[Any], found: Sequence[_Content]) -> Any:
+    """Return the ids of all rows; a query must not go on in, or come again in, another file."""
+    seen: dict[Any, Any] = {}
+    for path, one in zip(paths, found, strict=True):
+        for query in dict.fromkeys(one.qid.tolist()):
+            if query in seen:
+                raise MarginRankError(
+                    f"Query {query!r} is in {seen[query]} and in {path}; a query must be in one file. Let "
+                    "marginrank.io.convert_to_dataset regroup them, or give the queries different ids."
+                )
+            seen[query] = path
+    return np.concatenate([one.qid for one in found])
+
+
+def _together(parts: list[Any], paths: Sequence[Any]) -> Any:
+    missing = [path for path, part in zip(paths, parts, strict=True) if part is None]
+    if missing and len(missing) < len(parts):
+        raise MarginRankError(f"{missing[0]}: some files have weights and some have none; all must or none.")
+    return None if missing else np.concatenate(parts)

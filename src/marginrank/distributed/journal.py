@@ -1,0 +1,221 @@
+"""A journal of what workers answered: a training that was stopped is run again from it, then goes on.
+
+Solvers are deterministic, so the answers are all that there is to remember: run from the start with the same
+answers, a solver comes to the same place, and the resumed training equals an undisturbed one to the bit. No
+solver knows of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank.distributed.journal_records import MAGIC, digest, pack, unpack
+from marginrank.distributed.remote_data import RemoteData
+from marginrank.engines import Engine, Make, Operation
+from marginrank.exceptions import MarginRankError
+from marginrank.validation import is_sparse
+
+# Seconds between writings through to the disk. What is only flushed survives the process, not the machine.
+_SYNC_EVERY = 3.0
+
+
+class Journal:
+    """A file of answers, read from its start and then added to.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    header : dict
+        What it is about, as JSON has it: data and parameters.
+    resume : bool
+        Go on with a file that is there; otherwise there must be none.
+    """
+
+    def __init__(self, path: Path, header: dict[str, Any], *, resume: bool) -> None:
+        self.path = path
+        self._number = 0
+        self._synced = monotonic()
+        self._records: Iterator[tuple[dict[str, Any], Any, int]] | None = None
+        if resume:
+            self._file = self._reopened(header)
+        else:
+            self._file = self._begun(header)
+
+    def answer(self, inputs: str, ask: Callable[[], Any]) -> Any:
+        """Return what was answered to the same question before, or ask it and write the answer down."""
+        self._number += 1
+        known = self._next()
+        if known is not None:
+            content, answer = known
+            if content.get("inputs") != inputs:
+                raise MarginRankError(
+                    f"{self.path}: answer {self._number} is to another question than this training asks, so "
+                    "it is of other data, parameters or another program. Train without resume."
+                )
+            return answer
+        answer = ask()
+        self._write(pack({"number": self._number, "inputs": inputs}, answer))
+        return answer
+
+    def close(self) -> None:
+        """Write everything through to the disk."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def _begun(self, header: dict[str, Any]) -> IO[bytes]:
+        try:
+            file = open(self.path, "xb")  # noqa: SIM115
+        except FileExistsError:
+            raise MarginRankError(
+                f"{self.path}: there is a checkpoint already. Go on from it with resume=, or remove it."
+            ) from None
+        except OSError as error:
+            raise MarginRankError(f"{self.path}: cannot write a checkpoint ({error.strerror}).") from None
+        file.write(MAGIC + pack({"header": header}))
+        file.flush()
+        return file
+
+    def _reopened(self, header: dict[str, Any]) -> IO[bytes]:
+        try:
+            file = open(self.path, "r+b")  # noqa: SIM115
+        except OSError as error:
+            raise MarginRankError(f"{self.path}: cannot read the checkpoint ({error.strerror}).") from None
+        self._records = unpack(file)
+        first = next(self._records, None)
+        if first is None or "header" not in first[0]:
+            file.close()
+            raise MarginRankError(f"{self.path}: expected a checkpoint of marginrank, got something else.")
+        self._end = first[2]
+        known = first[0]["header"]
+        different = [name for name in header if known.get(name) != header[name]]
+        if different:
+            file.close()
+            raise MarginRankError(
+                f"{self.path}: the checkpoint is of a training with other {' and '.join(different)}. Train "
+                "as then, or without resume."
+            )
+        return file
+
+    def _next(self) -> tuple[dict[str, Any], Any] | None:
+        if self._records is None:
+            return None
+        found = next(self._records, None)
+        if found is None:  # the end, or a record that was being written when the process died
+            self._records = None
+            self._file.seek(self._end)
+            self._file.truncate()
+            return None
+        content, answer, self._end = found
+        return content, answer
+
+    def _write(self, record: bytes) -> None:
+        self._file.write(record)
+        self._file.flush()
+        if monotonic() - self._synced > _SYNC_EVERY:
+            os.fsync(self._file.fileno())
+            self._synced = monotonic()
+
+
+class JournalledEngine:
+    """An engine whose answers are kept in a journal, or come from it.
+
+    Parameters
+    ----------
+    engine : Engine
+        Asked where the journal does not know.
+    journal : Journal
+        The journal.
+    name : str
+        Tells it from other engines of the same journal.
+    """
+
+    def __init__(self, engine: Engine, journal: Journal, name: str) -> None:
+        self._engine = engine
+        self._journal = journal
+        self._name = name
+
+    def hold(self, make: Make, chunks: Sequence[int], parts: Sequence[Any]) -> _Promise:
+        """Return a handle; nothing is made before it is needed."""
+        return _Promise(self._engine, make, chunks, parts)
+
+    def gather(
+        self, held: _Promise, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """Return the answers."""
+        return list(self._answer("gather", held, operation, shared, each))
+
+    def tree_sum(
+        self, held: _Promise, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the sum of the answers."""
+        return np.asarray(self._answer("tree_sum", held, operation, shared, each))
+
+    def _answer(self, kind: str, held: _Promise, operation: Operation, shared: Any, each: Any) -> Any:
+        inputs = digest(self._name, kind, held.digest, operation, shared, each)
+        ask = getattr(self._engine, kind)
+        return self._journal.answer(inputs, lambda: ask(held.kept(), operation, shared, each))
+
+
+class _Promise:
+    """What an engine shall hold, once it is asked."""
+
+    def __init__(self, engine: Engine, make: Make, chunks: Sequence[int], parts: Sequence[Any]) -> None:
+        self._engine = engine
+        self._wanted = (make, list(chunks), list(parts))
+        self._kept: Any = None
+        self.digest = digest(*self._wanted)
+
+    def kept(self) -> Any:
+        """Have it held."""
+        if self._kept is None:
+            self._kept = self._engine.hold(*self._wanted)
+        return self._kept
+
+
+@contextmanager
+def journalled(
+    data: RemoteData, sets: Any, path: Path | None, parameters: dict[str, str], *, resume: bool
+) -> Iterator[tuple[RemoteData, Any]]:
+    """Give data and validation sets whose engines keep a journal, where there is a path for it."""
+    if path is None:
+        yield data, sets
+        return
+    several = sets if isinstance(sets, list) else [sets]
+    remote = [data, *(one for one in several if isinstance(one, RemoteData))]
+    header = {"data": [fingerprint(one) for one in remote], "parameters": parameters}
+    journal = Journal(path, header, resume=resume)
+    try:
+        kept = {
+            id(one): one.through(JournalledEngine(one.X.engine, journal, str(number)))
+            for number, one in enumerate(remote)
+        }
+        wrapped = [kept.get(id(one), one) for one in several]
+        yield kept[id(data)], wrapped if isinstance(sets, list) else wrapped[0]
+    finally:
+        journal.close()
+
+
+def fingerprint(data: RemoteData) -> str:
+    """Return a SHA-256 that tells data from others; workers count their own where no file has a seal."""
+    sources = getattr(data.X.engine, "sources", [None])
+    seals = [getattr(source, "fingerprint", None) for source in sources]
+    if not all(isinstance(seal, str) for seal in seals):
+        seals = [seal.tolist() for _, _, seal in data.X.map_blocks(_seal)]
+    about = (data.y, data.query_ptr, data.sample_weight, data.query_weight)
+    return digest(seals, data.X.shape, about, data.pairs, data.pair_weight, data.pair_margin)
+
+
+def _seal(X: Any, along: None) -> NDArray[np.uint8]:
+    del along
+    arrays = (X.data, X.indices, X.indptr) if is_sparse(X) else (X,)
+    return np.frombuffer(bytes.fromhex(digest(arrays)), dtype=np.uint8)

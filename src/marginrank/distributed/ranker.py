@@ -1,0 +1,215 @@
+"""Any ranker over the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from distributed import Client
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from marginrank import validation as gate
+from marginrank.distributed.cluster import Cluster, connected
+from marginrank.distributed.journal import journalled
+from marginrank.distributed.sources import evaluation_data, remote_data
+from marginrank.estimators import RankRLS, RankSVM, StructuredRankSVM
+from marginrank.exceptions import MarginRankError
+from marginrank.model import RankingModel
+
+_NO_MATTER = {"n_jobs", "verbose"}
+_RANKERS = (RankSVM, RankRLS, StructuredRankSVM)
+
+
+class DaskRanker:
+    """Train, predict and score with a ranker over data that Dask workers hold.
+
+    The model is that of the ranker itself: within its certified gap, and with the same bits for any number of
+    workers, wherever the chunks lie and whatever fails on the way.
+
+    Parameters
+    ----------
+    estimator : RankSVM, RankRLS or StructuredRankSVM
+        What to train; it is copied.
+    client : distributed.Client or str, optional
+        The cluster, or the address of its scheduler. By default processes on this machine, one for each
+        processor, which are stopped after each call.
+    checkpoint : path, optional
+        A file to keep what workers answer in, so that a training that is stopped can go on. It must not be
+        there yet, and stays afterwards.
+    resume : path, optional
+        The checkpoint of a training of the same data with the same parameters, to go on with. The model
+        equals that of an undisturbed training, to the bit.
+    timeout : float, default=600
+        Seconds that a pass over the data, or waiting for a worker, may take.
+    retries : int, default=5
+        How often a pass that failed is repeated.
+    mmap : bool, default=True
+        Whether workers map chunks on disk into memory; they read them otherwise.
+    verify : bool, default=True
+        Whether workers compare each chunk with its checksum when they load it.
+
+    Attributes
+    ----------
+    ranker_ : RankSVM, RankRLS or StructuredRankSVM
+        The fitted ranker, with all its attributes; it needs no cluster.
+    n_failures_ : int
+        Passes that failed in the last ``fit`` and were repeated.
+
+    Notes
+    -----
+    Where every chunk ends with a query, coefficients go to the workers in each pass, and a value and a
+    gradient come back. For one global ranking, and for explicit pairs, the scores of all rows do.
+
+    Examples
+    --------
+    >>> from marginrank import RankSVM
+    >>> DaskRanker(RankSVM(alpha=1e-3), retries=2)
+    DaskRanker(RankSVM(alpha=0.001))
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        client: Client | str | None = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        timeout: float = 600.0,
+        retries: int = 5,
+        mmap: bool = True,
+        verify: bool = True,
+    ) -> None:
+        if not isinstance(estimator, _RANKERS):
+            known = ", ".join(kind.__name__ for kind in _RANKERS)
+            raise MarginRankError(
+                f"DaskRanker trains {known}; got {type(estimator).__name__}. Kernels train in memory, on a "
+                "sample of the rows; a feature map makes columns of them before the data are written."
+            )
+        if getattr(estimator, "solver", None) == "direct":
+            raise MarginRankError(
+                "The direct solver needs the rows in memory, and these lie on workers. Use solver='cg' or "
+                "'auto'."
+            )
+        gate.check_positive(timeout, "timeout", "a positive, finite number of seconds")
+        if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+            raise MarginRankError(f"retries must be an integer of at least 0; got {retries!r}.")
+        if not isinstance(client, Client | str | None) or getattr(client, "asynchronous", False):
+            raise MarginRankError(
+                "client must be a distributed.Client that is not asynchronous, the address of a scheduler, "
+                f"or None; got {client!r}."
+            )
+        if checkpoint is not None and resume is not None:
+            raise MarginRankError("resume goes on with its own checkpoint; give one of the two.")
+        self.estimator = estimator
+        self.client = client
+        self.checkpoint = checkpoint
+        self.resume = resume
+        self.timeout = timeout
+        self.retries = retries
+        self.mmap = mmap
+        self.verify = verify
+
+    def __repr__(self) -> str:
+        return f"DaskRanker({self.estimator!r})"
+
+    def fit(
+        self, source: Any, y: Any = None, *, qid: Any = None, eval_set: Any = None, **options: Any
+    ) -> DaskRanker:
+        """Train.
+
+        Parameters
+        ----------
+        source : path or DiskDataset, list of paths, Dask array or Dask data frame
+            A data set on disk, or files that ``marginrank.io.read`` knows, each of which becomes a chunk and
+            holds whole queries; workers find them under the same paths. Or partitions of rows; where a query
+            goes on in the next one, its rows move there.
+        y, qid : array-like, Dask array or series, or the name of a column, optional
+            Labels and query ids of a Dask collection; the column ``qid`` of a data frame needs no saying.
+            Files carry them.
+        eval_set : path, DiskDataset, RankingData, (X, y), or a list of these, optional
+            Validation sets; those on disk are scored by the workers.
+        **options
+            Others of the ranker's ``fit``: ``eval_qid``, ``eval_metric``, ``callbacks``.
+
+        Returns
+        -------
+        DaskRanker
+            Itself.
+        """
+        with connected(self.client, self.timeout, self.retries) as cluster:
+            path = self.resume if self.checkpoint is None else self.checkpoint
+            cluster.checkpoint = None if path is None else os.fspath(path)
+            data = self._remote(source, y, qid, cluster)
+            sets = evaluation_data(eval_set, cluster, mmap=self.mmap, verify=self.verify)
+            ranker = clone(self.estimator)
+            try:
+                with journalled(
+                    data,
+                    sets,
+                    None if path is None else Path(path),
+                    self._parameters(),
+                    resume=self.resume is not None,
+                ) as (rows, validation):
+                    ranker.fit(rows, eval_set=validation, **options)
+            finally:
+                self.n_failures_ = cluster.failures
+                if hasattr(ranker, "coef_"):  # also of a training that was interrupted
+                    self.ranker_ = ranker
+        return self
+
+    def predict(self, source: Any) -> NDArray[np.float64]:
+        """Return a score for each row, in the order of the rows.
+
+        Parameters
+        ----------
+        source : path or DiskDataset, list of paths, Dask array or Dask data frame
+            As in ``fit``; a data frame of features, and of nothing else but a column ``qid``.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Scores.
+        """
+        ranker = self._fitted()
+        with connected(self.client, self.timeout, self.retries) as cluster:
+            return np.asarray(ranker.predict(self._remote(source, None, None, cluster)))
+
+    def score(self, source: Any, y: Any = None, *, qid: Any = None) -> float:
+        """Return 1 minus the pairwise error: the share of pairs in the right order, ties half.
+
+        Parameters
+        ----------
+        source, y, qid
+            As in ``fit``.
+
+        Returns
+        -------
+        float
+            1 for a perfect order, 0.5 for chance.
+        """
+        ranker = self._fitted()
+        with connected(self.client, self.timeout, self.retries) as cluster:
+            return float(ranker.score(self._remote(source, y, qid, cluster)))
+
+    def to_model(self, **options: Any) -> RankingModel:
+        """Return the fitted model alone, as ``to_model`` of the ranker does."""
+        model: RankingModel = self._fitted().to_model(**options)
+        return model
+
+    def _parameters(self) -> dict[str, str]:
+        """Return all that a model depends on beside the data."""
+        given = self.estimator.get_params(deep=False)
+        kept = {name: repr(value) for name, value in given.items() if name not in _NO_MATTER}
+        return {"ranker": type(self.estimator).__name__, "version": version("marginrank"), **kept}
+
+    def _remote(self, source: Any, y: Any, qid: Any, cluster: Cluster) -> Any:
+        return remote_data(source, y, qid, cluster, mmap=self.mmap, verify=self.verify)
+
+    def _fitted(self) -> Any:
+        if not hasattr(self, "ranker_"):
+            raise MarginRankError("This DaskRanker is not fitted yet; call fit first.")
+        return self.ranker_

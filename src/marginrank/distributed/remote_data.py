@@ -1,0 +1,57 @@
+"""Ranking data whose features lie elsewhere; every ranker takes it as it takes data on disk."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, NoReturn
+
+from marginrank.chunks import Selectable
+from marginrank.data import RankingData
+from marginrank.engines import Engine, RemoteMatrix
+from marginrank.exceptions import MarginRankError
+
+
+class RemoteData(RankingData):
+    """Labels, ids and weights in memory; features where an engine reaches them.
+
+    Parameters
+    ----------
+    X : RemoteMatrix
+        The features.
+    **known
+        The other fields of :class:`~marginrank.RankingData`, validated.
+    """
+
+    def __init__(self, X: RemoteMatrix, **known: Any) -> None:
+        self._set(X=X, comments=None, allow_nonfinite=False, **known)
+
+    @classmethod
+    def like(cls, data: RankingData, X: RemoteMatrix) -> RemoteData:
+        """Return the data with their features elsewhere."""
+        left_out = {"X", "comments", "allow_nonfinite"}
+        names = [field.name for field in fields(RankingData) if field.name not in left_out]
+        return cls(X, **{name: getattr(data, name) for name in names})
+
+    def __repr__(self) -> str:
+        return (
+            f"RemoteData(n_rows={self.n_rows}, n_features={self.n_features}, n_queries={self.n_queries}, "
+            f"n_chunks={self.X.n_chunks}, {self.X.dtype})"
+        )
+
+    def through(self, engine: Engine) -> RemoteData:
+        """Return the same data, their features reached through another engine."""
+        return RemoteData.like(self, self.X.through(engine))
+
+    def subset(self, rows: Any) -> RankingData:
+        """Return the data of some rows; ascending ones stay where they are, others are brought here."""
+        shell = object.__new__(RankingData)
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}
+        shell._set(**{**kept, "X": Selectable(self.X)})
+        return shell.subset(rows)
+
+    def normalized_by_query(self) -> NoReturn:
+        """Refuse: the result is dense and in memory."""
+        raise MarginRankError(
+            "Data that lie on workers are not normalised within queries: normalise them before they are "
+            "written, by RankingData.normalized_by_query()."
+        )

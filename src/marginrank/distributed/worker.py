@@ -1,0 +1,173 @@
+"""What runs on a worker: chunks that are loaded there, what is made of them, and answers about it.
+
+Nothing here changes from call to call. What is held is sent as what it was made of and made again where it
+arrives, so it may move or be lost at any time.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank.engines import Operation, PartialSum, partial_sums
+from marginrank.threads import one_blas_thread
+from marginrank.validation import is_sparse
+
+
+class Source(Protocol):
+    """Where the features of a chunk come from; it can be sent."""
+
+    def load(self) -> Any:
+        """Return the matrix."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the matrix takes memory of its own once it is loaded."""
+
+
+class InMemory:
+    """A matrix that is its own source.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+        The matrix.
+    """
+
+    in_memory = True
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+
+    def load(self) -> Any:
+        """Return the matrix."""
+        return self._X
+
+
+class Chunk:
+    """The features of a chunk, loaded once on each worker; sent as its source.
+
+    Parameters
+    ----------
+    source : Source
+        Where they come from.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._X: Any = None
+        self._lock = Lock()
+
+    @property
+    def made(self) -> Any:
+        """The features."""
+        with self._lock:
+            if self._X is None:
+                self._X = self._source.load()
+            return self._X
+
+    def __reduce__(self) -> Any:
+        return Chunk, (self._source,)
+
+    def __sizeof__(self) -> int:
+        # Dask counts the memory of a worker by it; pages of a mapped file are not the worker's to free.
+        if self._X is None or not self._source.in_memory:
+            return object.__sizeof__(self)
+        return object.__sizeof__(self) + sum(part.nbytes for part in _arrays(self._X))
+
+
+class Held:
+    """What was made of a chunk; sent as what it was made of.
+
+    Parameters
+    ----------
+    chunk : Chunk
+        The chunk.
+    make : callable
+        From the matrix, the part and the number of threads to the thing itself.
+    part : object
+        What belongs to the chunk.
+    """
+
+    def __init__(self, chunk: Chunk, make: Callable[[Any, Any, int], Any], part: Any) -> None:
+        self._recipe = (chunk, make, part)
+        self._made: Any = None
+        self._lock = Lock()
+
+    @property
+    def made(self) -> Any:
+        """The thing itself."""
+        with self._lock:
+            if self._made is None:
+                chunk, make, part = self._recipe
+                self._made = make(chunk.made, part, _n_threads())
+            return self._made
+
+    def __reduce__(self) -> Any:
+        return Held, self._recipe
+
+
+def load_chunk(source: Source) -> Chunk:
+    """Load a chunk."""
+    chunk = Chunk(source)
+    chunk.made  # noqa: B018
+    return chunk
+
+
+def hold_chunk(chunk: Chunk, make: Callable[[Any, Any, int], Any], part: Any) -> Held:
+    """Make something of a chunk."""
+    held = Held(chunk, make, part)
+    with one_blas_thread():
+        held.made  # noqa: B018
+    return held
+
+
+def answers(
+    held: Sequence[Held | Chunk], positions: Sequence[int], operation: Operation, shared: Any, each: Any
+) -> tuple[str, list[tuple[int, Any]]]:
+    """Return where this ran, and an answer for each position."""
+    with one_blas_thread():
+        return _address(), list(zip(positions, _answered(held, operation, shared, each), strict=True))
+
+
+def added_answers(
+    held: Sequence[Held | Chunk], positions: Sequence[int], operation: Operation, shared: Any, each: Any
+) -> tuple[str, list[PartialSum]]:
+    """Return where this ran, and the answers summed as far as their subtrees are complete."""
+    with one_blas_thread():
+        return _address(), partial_sums(positions, _answered(held, operation, shared, each))
+
+
+def _answered(held: Sequence[Held | Chunk], operation: Operation, shared: Any, each: Any) -> Any:
+    own = [None] * len(held) if each is None else each
+    return (operation(one.made, shared, part) for one, part in zip(held, own, strict=True))
+
+
+def _n_threads() -> int:
+    from distributed import get_worker
+
+    return int(get_worker().state.nthreads)
+
+
+def _address() -> str:
+    from distributed import get_worker
+
+    return str(get_worker().address)
+
+
+def _arrays(X: Any) -> list[NDArray[Any]]:
+    return [X.data, X.indices, X.indptr] if is_sparse(X) else [np.asarray(X)]
+
+
+def bytes_of(payload: Any) -> int:
+    """Return about how many bytes a payload takes on its way."""
+    if isinstance(payload, np.ndarray):
+        return int(payload.nbytes)
+    if isinstance(payload, tuple | list):
+        return sum(map(bytes_of, payload))
+    return sys.getsizeof(payload)

@@ -1,0 +1,235 @@
+"""Chunks of rows that lie elsewhere, and what is asked of those who hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from marginrank.chunks import ChunkedMatrix, Rows, TreeSum
+from marginrank.exceptions import MarginRankError
+
+#: From a chunk, what belongs to it and a number of threads to what is held; None holds the chunk itself.
+Make = Callable[[Any, Any, int], Any] | None
+#: From what is held, a payload for all and one of its own to an answer.
+Operation = Callable[[Any, Any, Any], Any]
+#: First position, level and value of the sum of a complete subtree of ``2 ** level`` positions.
+PartialSum = tuple[int, int, Any]
+
+
+class Engine(Protocol):
+    """Runs operations where the chunks are.
+
+    Operations are functions of a module, so that they can be sent, and depend on nothing but their arguments,
+    so that they can be repeated anywhere with the same bits.
+    """
+
+    def hold(self, make: Make, chunks: Sequence[int], parts: Sequence[Any]) -> Any:
+        """Have something made of some chunks, each with a part of its own, and return a handle to all."""
+
+    def gather(
+        self, held: Any, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """Return what an operation says of each thing that is held, in their order."""
+
+    def tree_sum(
+        self, held: Any, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the sum of the arrays that it says, by the fixed tree of ``TreeSum`` over their order."""
+
+
+class SerialEngine:
+    """An engine within this process, one chunk after another: what others must equal, to the bit.
+
+    Parameters
+    ----------
+    load : callable
+        From the number of a chunk to its matrix.
+    n_threads : int, default=1
+        Threads to use.
+    groups : sequence of sequences of int, optional
+        Which chunks lie together, as they would on workers; sums are finished apart for each group first. By
+        default all.
+    """
+
+    def __init__(
+        self, load: Callable[[int], Any], n_threads: int = 1, groups: Sequence[Sequence[int]] | None = None
+    ) -> None:
+        self._load = load
+        self._n_threads = n_threads
+        self._groups = groups
+
+    def hold(self, make: Make, chunks: Sequence[int], parts: Sequence[Any]) -> Any:
+        """Make it now."""
+        made = [
+            X if make is None else make(X, part, self._n_threads)
+            for X, part in zip(map(self._load, chunks), parts, strict=True)
+        ]
+        return list(chunks), made
+
+    def gather(
+        self, held: Any, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """Return the answers."""
+        own = [None] * len(held[1]) if each is None else each
+        return [operation(one, shared, part) for one, part in zip(held[1], own, strict=True)]
+
+    def tree_sum(
+        self, held: Any, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the sum of the answers."""
+        chunks, made = held
+        groups = [chunks] if self._groups is None else self._groups
+        found: list[PartialSum] = []
+        for group in groups:
+            positions = [k for k, chunk in enumerate(chunks) if chunk in set(group)]
+            own = None if each is None else [each[k] for k in positions]
+            answers = self.gather((None, [made[k] for k in positions]), operation, shared, own)
+            found += partial_sums(positions, answers)
+        return np.asarray(finished_sum(found))
+
+
+def subtrees(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Return first position and level of the largest complete subtrees within ascending positions.
+
+    Examples
+    --------
+    >>> list(subtrees([1, 2, 3, 4, 5, 6]))
+    [(1, 0), (2, 1), (4, 1), (6, 0)]
+    """
+    k = 0
+    while k < len(positions):
+        first, level = positions[k], 0
+        while True:
+            size = 2 << level
+            last = k + size - 1
+            if first % size or last >= len(positions) or positions[last] != first + size - 1:
+                break
+            level += 1
+        yield first, level
+        k += 1 << level
+
+
+def partial_sums(positions: Sequence[int], values: Iterable[Any]) -> list[PartialSum]:
+    """Sum the values of ascending positions as far as their subtrees are complete."""
+    coming = iter(values)
+    found = []
+    for first, level in subtrees(positions):
+        total = TreeSum()
+        for _ in range(1 << level):
+            total.add(next(coming))
+        found.append((first, level, total.result()))
+    return found
+
+
+def finished_sum(parts: Iterable[PartialSum]) -> Any:
+    """Return the sum of all positions from those of subtrees; it does not depend on who made these.
+
+    Examples
+    --------
+    >>> finished_sum([*partial_sums([0, 2], [0.1, 0.3]), *partial_sums([1], [0.2])])
+    0.6000000000000001
+    >>> (0.1 + 0.2) + 0.3
+    0.6000000000000001
+    """
+    total = TreeSum()
+    for _, level, value in sorted(parts, key=lambda part: part[0]):
+        total.add(value, level)
+    return total.result()
+
+
+class RemoteMatrix(ChunkedMatrix):
+    """Rows of features that lie where an engine reaches them.
+
+    Products go through ``designs.RemoteDesign``; of the rows themselves only those come here that are asked
+    for.
+
+    Parameters
+    ----------
+    engine : Engine
+        Reaches the chunks, by their numbers.
+    bounds : ndarray of int64, shape (n_chunks + 1,)
+        First row of each chunk, and the number of rows.
+    n_features : int
+        Columns.
+    dtype : dtype
+        float32 or float64.
+    rows : ndarray of int64, optional
+        Ascending row numbers, where only these take part; by default all.
+
+    Examples
+    --------
+    >>> parts = [np.array([[1.0], [2.0]]), np.array([[3.0]])]
+    >>> X = RemoteMatrix(SerialEngine(parts.__getitem__), np.array([0, 2, 3]), 1, np.dtype("f8"))
+    >>> X.shape, X[[2, 0]].ravel().tolist()
+    ((3, 1), [3.0, 1.0])
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        bounds: Rows,
+        n_features: int,
+        dtype: np.dtype[Any],
+        rows: Rows | None = None,
+    ) -> None:
+        super().__init__(self._fetch, bounds, n_features, dtype, rows)
+        self.engine = engine
+
+    def select(self, rows: Rows) -> RemoteMatrix:
+        """Return the matrix of some rows, by ascending numbers, without loading any."""
+        taken = rows if self._rows is None else self._rows[rows]
+        return RemoteMatrix(self.engine, self._bounds, self.shape[1], self.dtype, taken)
+
+    def through(self, engine: Engine) -> RemoteMatrix:
+        """Return the same matrix, reached through another engine."""
+        return RemoteMatrix(engine, self._bounds, self.shape[1], self.dtype, self._rows)
+
+    def blocks(self, rows: Rows | None = None) -> Iterator[tuple[int, int, Any]]:
+        """Return the rows of one chunk after another, brought here."""
+        return self.map_blocks(_same, rows)
+
+    def map_blocks(
+        self, function: Callable[[Any, Any], Any], rows: Rows | None = None, along: Any = None
+    ) -> Iterator[tuple[int, int, Any]]:
+        """Apply a function of a module to the rows of each chunk, where they are."""
+        sections = self.sections(rows)
+        if not sections:
+            return
+        held = self.engine.hold(None, [section.chunk for section in sections], [None] * len(sections))
+        each = [
+            (section.rows, None if along is None else along[section.first : section.last])
+            for section in sections
+        ]
+        answers = self.engine.gather(held, _applied, function, each)
+        for section, answer in zip(sections, answers, strict=True):
+            yield section.first, section.last, answer
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return some rows in memory, by numbers in any order, a slice or a mask; only these travel."""
+        if isinstance(index, tuple):
+            raise MarginRankError("Rows that lie elsewhere are taken with all of their columns.")
+        numbers = np.arange(self.shape[0])[index]
+        wanted, back = np.unique(numbers, return_inverse=True)
+        found = [X for _, _, X in self.blocks(wanted)]
+        if not found:
+            return np.empty((0, self.shape[1]), dtype=self.dtype)
+        together = sparse.vstack(found, format="csr") if sparse.issparse(found[0]) else np.concatenate(found)
+        return together[back]
+
+    def _fetch(self, number: int) -> Any:
+        held = self.engine.hold(None, [number], [None])
+        return self.engine.gather(held, _applied, _same, [(None, None)])[0]
+
+
+def _same(X: Any, along: None) -> Any:
+    del along
+    return X
+
+
+def _applied(X: Any, function: Callable[[Any, Any], Any], own: tuple[Rows | None, Any]) -> Any:
+    rows, along = own
+    return function(X if rows is None else X[rows], along)

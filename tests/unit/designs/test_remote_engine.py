@@ -1,0 +1,174 @@
+"""Rows that lie elsewhere: products and losses as in memory, to the bit for any placement of the chunks."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from brute_force import random_view, relative_error
+from marginrank.chunks import ChunkedMatrix, TreeSum
+from marginrank.designs import ChunkedDesign, MatrixDesign, ScaledDesign, matrix_design
+from marginrank.designs.remote import RemoteDesign
+from marginrank.engines import RemoteMatrix, SerialEngine, finished_sum, partial_sums, subtrees
+from marginrank.exceptions import MarginRankError
+from marginrank.losses import QUERY_LOSSES, LeastSquaresLoss
+from marginrank.losses.structured import STRUCTURED_TARGETS, CombinedLoss, structured_loss
+from marginrank.objective import Objective
+from marginrank.scaling import column_scale
+
+# Sums in float64, in another order: a few dozen roundings.
+ROUNDING = 1e-12
+SIZES = [3, 40, 2, 7, 64, 330, 5, *[9] * 90, 2]
+PTR = np.concatenate(([0], np.cumsum(SIZES)))
+N_ROWS, N_COLS = int(PTR[-1]), 5
+BORDERS = np.array([0, PTR[2], PTR[5], PTR[6], PTR[30], PTR[70], PTR[71], N_ROWS])
+CUTS = np.array([0, 10, 500, 501, N_ROWS])
+
+
+def matrix(kind="dense"):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_ROWS, N_COLS)) * (rng.random((N_ROWS, N_COLS)) < 0.6)
+    return sparse.csr_matrix(X) if kind == "csr" else X
+
+
+def afar(X, bounds, groups=None, n_threads=1):
+    engine = SerialEngine(lambda k: X[bounds[k] : bounds[k + 1]], n_threads, groups)
+    return RemoteMatrix(engine, bounds, X.shape[1], X.dtype)
+
+
+def placements(n_chunks):
+    """Return everything together, neighbours together, dealt out, and each chunk alone, last one first."""
+    chunks = list(range(n_chunks))
+    half = n_chunks // 2
+    return [None, [chunks[:half], chunks[half:]], [chunks[::2], chunks[1::2]], [[k] for k in chunks[::-1]]]
+
+
+def losses():
+    rng = np.random.default_rng(3)
+    view = random_view(rng, SIZES, weight="integer")
+    plain = random_view(rng, SIZES, query_weight=True)
+    made = {
+        f"{name}-{weighting}": kind(view, weighting=weighting, n_threads=1)
+        for name, kind in QUERY_LOSSES.items()
+        for weighting in ("pairs", "queries")
+    }
+    made["least-squares"] = LeastSquaresLoss(view, n_threads=1)
+    for target in STRUCTURED_TARGETS:
+        made["-".join(target)] = structured_loss(plain, *target)
+    parts = [(0.3, structured_loss(plain, "map")), (2.0, structured_loss(plain, "auc"))]
+    made["combined"] = CombinedLoss(plain, parts, n_threads=1)
+    return made
+
+
+LOSSES = losses()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 13, 16])
+def test_a_sum_does_not_depend_on_who_makes_its_parts(n):
+    rng = np.random.default_rng(n)
+    values = list(rng.normal(size=(n, 3)) * 10.0 ** rng.integers(-8, 8, (n, 1)))
+    total = TreeSum()
+    for value in values:
+        total.add(value)
+    for n_workers in (1, 2, 3, n):
+        owner = rng.integers(n_workers, size=n)
+        parts = []
+        for worker in rng.permutation(n_workers):
+            held = np.flatnonzero(owner == worker).tolist()
+            parts += partial_sums(held, (values[k] for k in held))
+        assert np.array_equal(finished_sum(parts), total.result())
+
+
+def test_neighbours_send_few_sums():
+    assert list(subtrees(range(16))) == [(0, 4)]
+    assert list(subtrees(range(5, 16))) == [(5, 0), (6, 1), (8, 3)]
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("bounds", [BORDERS, CUTS], ids=["borders", "cuts"])
+@pytest.mark.parametrize("rows", [None, np.arange(3, N_ROWS, 2)], ids=["all", "some"])
+def test_products_have_the_bits_of_chunks_here(kind, bounds, rows):
+    X = matrix(kind)
+    here = ChunkedDesign(
+        ChunkedMatrix(lambda k: X[bounds[k] : bounds[k + 1]], bounds, N_COLS, X.dtype), rows, n_threads=1
+    )
+    rng = np.random.default_rng(1)
+    W, G = rng.normal(size=(3, N_COLS)), rng.normal(size=(3, here.shape[0]))
+    weight, ptr = rng.random(here.shape[0]), np.array([0, 100, here.shape[0]])
+    for groups in placements(len(bounds) - 1):
+        there = matrix_design(afar(X, bounds, groups), rows, n_threads=1)
+        assert isinstance(there, RemoteDesign)
+        assert there.shape == here.shape
+        assert np.array_equal(there.scores(W[0]), here.scores(W[0]))
+        assert np.array_equal(there.scores_block(W), here.scores_block(W))
+        assert np.array_equal(there.adjoint(G[0]), here.adjoint(G[0]))
+        assert np.array_equal(there.adjoint_block(G), here.adjoint_block(G))
+        assert np.array_equal(there.centred_squares(weight, ptr), here.centred_squares(weight, ptr))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_are_evaluated_where_the_rows_are(name):
+    loss, X = LOSSES[name], matrix()
+    rng = np.random.default_rng(2)
+    scale, w, v = rng.lognormal(size=N_COLS), rng.normal(size=N_COLS), rng.normal(size=N_COLS)
+    want = Objective(ScaledDesign(MatrixDesign(X, n_threads=1), scale), loss, 0.1)
+    answers = []
+    for groups in placements(len(BORDERS) - 1):
+        for n_threads in (1, 2):
+            design = ScaledDesign(RemoteDesign(afar(X, BORDERS, groups, n_threads)), scale)
+            objective = Objective(design, loss, 0.1)
+            assert objective.afar is not None
+            point, expected = objective.at(w), want.at(w)
+            assert point.value == pytest.approx(expected.value, rel=ROUNDING)
+            assert relative_error(point.risk_gradient, expected.risk_gradient) < ROUNDING
+            assert relative_error(point.scores, expected.scores) < ROUNDING
+            line, itself = point.along(v), expected.along(v)
+            assert line.at(0.5).value == pytest.approx(itself.at(0.5).value, rel=ROUNDING)
+            assert line.slope(point) == pytest.approx(itself.slope(expected), rel=1e-10, abs=1e-12)
+            hvp = point.hvp(v)
+            assert relative_error(hvp, expected.hvp(v)) < ROUNDING
+            answers.append((point.value, *point.risk_gradient, *hvp))
+    assert len(set(answers)) == 1
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_parts_of_a_loss_survive_a_journey_and_add_up(name):
+    loss = LOSSES[name]
+    scores = np.random.default_rng(4).normal(size=N_ROWS)
+    value, gradient = 0.0, []
+    for first, last in ((0, 5), (5, 6), (6, len(SIZES))):
+        part = pickle.loads(pickle.dumps(loss.recipe.part(first, last)))
+        own = scores[PTR[first] : PTR[last]]
+        slope = np.empty(len(own))
+        value += part.build(1).evaluate(own, slope, 1)
+        gradient.append(slope)
+    point = loss.at(scores)
+    assert value == pytest.approx(point.value, rel=ROUNDING)
+    assert np.array_equal(np.concatenate(gradient), point.gradient)
+
+
+def test_a_query_that_is_cut_is_not_evaluated_afar():
+    recipe = LOSSES["hinge-pairs"].recipe
+    assert RemoteDesign(afar(matrix(), BORDERS)).evaluates(recipe)
+    assert not RemoteDesign(afar(matrix(), CUTS)).evaluates(recipe)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+def test_columns_are_scaled_by_what_workers_count(kind, scale):
+    X = matrix(kind)
+    rows, weight = np.arange(0, N_ROWS, 3), np.random.default_rng(1).random(len(range(0, N_ROWS, 3))) + 0.1
+    for kept, w in ((None, None), (rows, weight)):
+        got = column_scale(afar(X, CUTS), scale, kept, w)
+        assert np.allclose(got, column_scale(X, scale, kept, w), rtol=1e-12)
+
+
+def test_rows_come_here_when_they_are_asked_for():
+    X = matrix()
+    there = afar(X, BORDERS).select(np.arange(0, N_ROWS, 2))
+    assert np.array_equal(there[[5, 0, 5]], X[[10, 0, 10]])
+    assert np.array_equal(there.select(np.array([1, 7]))[:], X[[2, 14]])
+    assert there[[]].shape == (0, N_COLS)
+    with pytest.raises(MarginRankError, match="all of their columns"):
+        there[:, 0]

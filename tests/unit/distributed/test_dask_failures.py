@@ -1,0 +1,165 @@
+"""What may happen to a cluster in the middle of a training: the same bits, or one clear sentence, in time."""
+
+import os
+import signal
+from contextlib import suppress
+from threading import Timer
+from time import monotonic
+
+import numpy as np
+import pytest
+from dask_cases import ranking_data, serially
+from distributed import Client, LocalCluster
+
+from marginrank import RankSVM, write_dataset
+from marginrank.distributed import DaskRanker, disk_chunks
+from marginrank.distributed import cluster as cluster_module
+from marginrank.distributed.cluster import Cluster
+from marginrank.exceptions import ClusterError
+
+# Nannies and the scheduler tell of what is done to them here.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+# Not shared: a nanny whose worker is killed while it starts gives up for good.
+@pytest.fixture(name="cluster")
+def cluster_to_break():
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(name="breakable")
+def client_of_cluster_to_break(cluster):
+    with Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client
+
+
+@pytest.fixture(name="path")
+def data_on_disk(tmp_path):
+    write_dataset(tmp_path / "a.mrd", ranking_data(), chunk_rows=60)
+    return tmp_path / "a.mrd"
+
+
+def estimator():
+    return RankSVM(alpha=1e-4, tol=1e-6)
+
+
+class At:
+    """A callback that does something once at each of some iterations."""
+
+    def __init__(self, iterations, action):
+        self.iterations = set(iterations)
+        self.action = action
+
+    def __call__(self, progress):
+        if progress.iteration in self.iterations:
+            self.iterations.remove(progress.iteration)
+            self.action()
+
+
+def one_pid(cluster, rng):
+    pids = [nanny.pid for nanny in cluster.workers.values() if nanny.pid]
+    return pids[rng.integers(len(pids))] if pids else None
+
+
+def kill(pid):
+    with suppress(ProcessLookupError, TypeError):
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("laid_down", [False, True], ids=["sent along", "laid down"])
+def test_killed_workers_change_no_bit(cluster, breakable, path, tmp_path, monkeypatch, laid_down):
+    if laid_down:  # vectors go to the workers before the tasks, and are lost with them
+        monkeypatch.setattr(cluster_module, "_LARGE", 64)
+        path = tmp_path / "global.mrd"
+        write_dataset(path, ranking_data(queries=False), chunk_rows=60)
+    expected = estimator().fit(serially(path)).coef_
+    rng = np.random.default_rng(0)
+
+    def kill_soon():
+        # Within the passes that follow, which take some hundredths of a second each.
+        Timer(rng.uniform(0.0, 0.1), kill, (one_pid(cluster, rng),)).start()
+
+    killer = At([1, 3, 4, 7], kill_soon)
+    ranker = DaskRanker(estimator(), breakable, timeout=60).fit(path, callbacks=killer)
+    assert not killer.iterations
+    assert np.array_equal(ranker.ranker_.coef_, expected)
+
+
+def test_a_worker_that_hangs_is_done_without(cluster, breakable, path):
+    expected = estimator().fit(serially(path)).coef_
+    stopped = []
+
+    def stop():
+        stopped.append(one_pid(cluster, np.random.default_rng(1)))
+        os.kill(stopped[0], signal.SIGSTOP)
+
+    try:
+        ranker = DaskRanker(estimator(), breakable, timeout=3).fit(path, callbacks=At([2], stop))
+    finally:
+        os.kill(stopped[0], signal.SIGCONT)
+    assert np.array_equal(ranker.ranker_.coef_, expected)
+    assert ranker.n_failures_ == 1
+
+
+def test_a_training_goes_on_from_a_scheduler_that_went_away(client, path, tmp_path):
+    journal = tmp_path / "train.journal"
+    cluster = LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60
+    )
+    with cluster, Client(cluster.scheduler_address, timeout=1, set_as_default=False) as lost:
+        started = monotonic()
+        ranker = DaskRanker(estimator(), lost, timeout=10, checkpoint=journal)
+        with pytest.raises(ClusterError, match=r"scheduler does not answer any more.*train.journal' goes on"):
+            ranker.fit(path, callbacks=At([2], cluster.close))
+        assert monotonic() - started < 60
+    ranker = DaskRanker(estimator(), client, timeout=60, resume=journal).fit(path)
+    assert np.array_equal(ranker.ranker_.coef_, estimator().fit(serially(path)).coef_)
+
+
+def test_workers_that_never_come_are_told_of(path):
+    with (
+        LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=60) as cluster,
+        Client(cluster) as client,
+        pytest.raises(ClusterError, match=r"no worker was there for 0.5 seconds"),
+    ):
+        DaskRanker(estimator(), client, timeout=0.5, retries=0).fit(path)
+
+
+def test_a_worker_that_always_dies_is_told_of(breakable, path, monkeypatch):
+    ranker = DaskRanker(estimator(), breakable, timeout=60, retries=0)
+    monkeypatch.setattr(disk_chunks, "DiskChunk", Deadly)
+    with pytest.raises(ClusterError, match="The Dask workers failed once, at last with"):
+        ranker.fit(path)
+    assert ranker.n_failures_ == 1
+
+
+def test_a_call_is_repeated_so_often_and_not_more(client):
+    cluster = Cluster(client, 30.0, 2, checkpoint="a.journal")
+    tried = []
+
+    def fail():
+        tried.append("call")
+        raise OSError("the disk is gone")
+
+    told = "workers failed 3 times, at last with OSError: the disk is gone.*resume='a.journal' goes on"
+    with pytest.raises(ClusterError, match=told):
+        cluster.persistently(fail, lambda: tried.append("mend"))
+    assert tried == ["call", "mend", "call", "mend", "call"]
+    with pytest.raises(ZeroDivisionError):
+        cluster.persistently(lambda: 1 // 0, lambda: None)
+
+
+class Deadly:
+    """A chunk that no worker survives, as though it did not fit into memory."""
+
+    in_memory = True
+
+    def __init__(self, *unused):
+        pass
+
+    def load(self):
+        os.kill(os.getpid(), signal.SIGKILL)

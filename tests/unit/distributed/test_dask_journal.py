@@ -1,0 +1,194 @@
+"""Checkpoints: a training that was stopped goes on to the same bits, and none goes on from a wrong place."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from dask_cases import ranking_data, serially
+
+from marginrank import RankRLS, RankSVM, StructuredRankSVM, write_dataset
+from marginrank.distributed import DaskRanker
+from marginrank.distributed.journal import Journal, JournalledEngine, journalled
+from marginrank.distributed.journal_records import MAGIC, unpack
+from marginrank.exceptions import MarginRankError
+
+CASES = {
+    "hinge": RankSVM(alpha=1e-2),
+    "newton, alpha by folds": RankSVM(
+        "squared_hinge", alpha="auto", alphas=[0.1, 0.01], cv=2, solver="newton", scale="minmax"
+    ),
+    "least squares, alpha by a set": RankRLS(alpha="auto", alphas=[0.1, 0.01], solver="cg"),
+    "structured": StructuredRankSVM({"map": 1.0, "ndcg@5": 0.5}, alpha=0.1, relevance=1),
+}
+
+
+class StoppedError(Exception):
+    pass
+
+
+class Flaky:
+    """An engine that answers only so often, and counts."""
+
+    def __init__(self, engine, calls):
+        self.engine, self.calls, self.made = engine, calls, 0
+        self.hold = engine.hold
+
+    def gather(self, *arguments):
+        return self._pass(self.engine.gather, *arguments)
+
+    def tree_sum(self, *arguments):
+        return self._pass(self.engine.tree_sum, *arguments)
+
+    def _pass(self, ask, *arguments):
+        if self.made == self.calls:
+            raise StoppedError
+        self.made += 1
+        return ask(*arguments)
+
+
+@pytest.fixture(name="path")
+def data_on_disk(tmp_path):
+    write_dataset(tmp_path / "a.mrd", ranking_data(csr=True), chunk_rows=100)
+    return tmp_path / "a.mrd"
+
+
+def train(estimator, path, journal, calls, *, resume):
+    """Train through an engine that stops after some calls; return the calls it got."""
+    data = serially(path)
+    flaky = Flaky(data.X.engine, calls)
+    sets = serially(path) if isinstance(estimator, RankRLS) else None
+    with journalled(data, sets, journal, {"a": "b"}, resume=resume) as (rows, validation):
+        rows.X.engine._engine = flaky
+        estimator.fit(rows, eval_set=validation)
+    return flaky.made
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_training_stopped_anywhere_goes_on_to_the_same_bits(name, path, tmp_path):
+    estimator, journal = CASES[name], tmp_path / "train.journal"
+    sets = serially(path) if isinstance(estimator, RankRLS) else None
+    expected = estimator.fit(serially(path), eval_set=sets).coef_.copy()
+    total = train(estimator, path, journal, 10**6, resume=False)
+    assert np.array_equal(estimator.coef_, expected)
+    journal.unlink()
+    steps = [1, 2, total // 2, total - 1]
+    with pytest.raises(StoppedError):
+        train(estimator, path, journal, steps[0], resume=False)
+    for before, step in pairwise(steps):
+        with pytest.raises(StoppedError):
+            train(estimator, path, journal, step - before, resume=True)
+    # Nothing that was answered before is asked again.
+    assert train(estimator, path, journal, 10**6, resume=True) == 1
+    assert np.array_equal(estimator.coef_, expected)
+    assert train(estimator, path, journal, 0, resume=True) == 0
+    assert np.array_equal(estimator.coef_, expected)
+
+
+def test_a_torn_record_is_dropped(path, tmp_path):
+    estimator, journal = CASES["hinge"], tmp_path / "train.journal"
+    total = train(estimator, path, journal, 10**6, resume=False)
+    expected, whole = estimator.coef_.copy(), journal.read_bytes()
+    with open(journal, "rb") as file:
+        ends = [end for _, _, end in unpack(file)]
+    assert ends[-1] == len(whole)
+    assert len(ends) == total + 1
+    damaged = bytearray(whole)
+    damaged[ends[-2] + 40] ^= 1
+    for content in (whole[: ends[-2] + 7], whole[: ends[-1] - 1], bytes(damaged)):
+        journal.write_bytes(content)
+        assert train(estimator, path, journal, 10**6, resume=True) == 1
+        assert np.array_equal(estimator.coef_, expected)
+        assert journal.read_bytes() == whole
+
+
+def test_a_wrong_place_to_go_on_from_is_refused(path, tmp_path):
+    journal = tmp_path / "train.journal"
+    with pytest.raises(MarginRankError, match="cannot read the checkpoint"):
+        train(RankSVM(), path, journal, 0, resume=True)
+    train(RankSVM(alpha=0.1), path, journal, 10**6, resume=False)
+    with pytest.raises(MarginRankError, match="there is a checkpoint already"):
+        train(RankSVM(alpha=0.1), path, journal, 0, resume=False)
+    with pytest.raises(MarginRankError, match="is to another question"):
+        train(RankSVM("squared_hinge", alpha=0.1), path, journal, 0, resume=True)
+    other = write_dataset(tmp_path / "b.mrd", ranking_data(), chunk_rows=100)
+    with pytest.raises(MarginRankError, match="of a training with other data"):
+        train(RankSVM(alpha=0.1), other.path, journal, 0, resume=True)
+    with (
+        pytest.raises(MarginRankError, match="with other parameters"),
+        journalled(serially(path), None, journal, {"a": "c"}, resume=True),
+    ):
+        pass
+    for content in (b"", MAGIC[:5], b"PK" * 100, MAGIC + b"\xff" * 100):
+        journal.write_bytes(content)
+        with pytest.raises(MarginRankError, match="expected a checkpoint of marginrank"):
+            train(RankSVM(), path, journal, 0, resume=True)
+
+
+def test_questions_that_differ_in_anything_are_told_apart(tmp_path):
+    asked = []
+
+    class Silent:
+        def hold(self, make, chunks, parts):
+            return None
+
+        def gather(self, *question):
+            asked.append(question)
+            return [np.zeros(1)]
+
+        tree_sum = gather
+
+    class Seen(Journal):
+        def answer(self, inputs, ask):
+            seen.append(inputs)
+            return super().answer(inputs, ask)
+
+    seen = []
+    journal = Seen(tmp_path / "j", {}, resume=False)
+    one, two = (JournalledEngine(Silent(), journal, name) for name in "ab")
+    held = one.hold(None, [0, 1], [None, np.arange(2)])
+    one.gather(held, np.add, np.zeros(2))
+    two.gather(two.hold(None, [0, 1], [None, np.arange(2)]), np.add, np.zeros(2))
+    one.tree_sum(held, np.add, np.zeros(2))
+    one.gather(held, np.dot, np.zeros(2))
+    one.gather(held, np.add, np.zeros(2, dtype="f4"))
+    one.gather(held, np.add, np.zeros((2, 1)))
+    one.gather(held, np.add, None, [np.zeros(2)])
+    one.gather(one.hold(None, [0, 2], [None, np.arange(2)]), np.add, np.zeros(2))
+    one.gather(one.hold(None, [0, 1], [None, np.arange(1, 3)]), np.add, np.zeros(2))
+    journal.close()
+    assert len(set(seen)) == len(seen) == len(asked) == 9
+
+
+def test_a_driver_that_is_killed_goes_on(client, path, tmp_path):
+    journal = tmp_path / "train.journal"
+    script = textwrap.dedent(
+        f"""
+        import os, signal
+        from distributed import Client
+        from marginrank import RankSVM
+        from marginrank.distributed import DaskRanker
+
+        def die(progress):
+            if progress.iteration == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        with Client({client.scheduler.address!r}, timeout=30) as client:
+            ranker = DaskRanker(RankSVM(alpha=1e-2), client, checkpoint={str(journal)!r}, timeout=60)
+            ranker.fit({str(path)!r}, callbacks=die)
+        """
+    )
+    died = subprocess.run([sys.executable, "-c", script], timeout=120, check=False)
+    assert died.returncode == -signal.SIGKILL
+    size = os.path.getsize(journal)
+    ranker = DaskRanker(RankSVM(alpha=1e-2), client, resume=journal, timeout=60).fit(path)
+    assert os.path.getsize(journal) > size
+    assert np.array_equal(ranker.ranker_.coef_, RankSVM(alpha=1e-2).fit(serially(path)).coef_)
+    with pytest.raises(MarginRankError, match="with other parameters"):
+        DaskRanker(RankSVM(alpha=1e-3), client, resume=journal, timeout=60).fit(path)
+    with pytest.raises(MarginRankError, match="give one of the two"):
+        DaskRanker(RankSVM(), client, resume=journal, checkpoint=journal)

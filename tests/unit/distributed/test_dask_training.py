@@ -1,0 +1,126 @@
+"""Rankers over worker processes: the bits of the serial engine, for any workers and any way of reading."""
+
+import numpy as np
+import pytest
+from dask_cases import ranking_data, serially
+from distributed import default_client
+
+from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM, write_dataset
+from marginrank.distributed import DaskEngine, DaskRanker, RemoteData
+from marginrank.distributed.cluster import Cluster
+from marginrank.distributed.disk_chunks import disk_chunks
+from marginrank.engines import RemoteMatrix
+from marginrank.exceptions import MarginRankError
+
+RANKERS = {
+    "hinge": RankSVM(alpha=1e-2, tol=0.1),
+    "least squares": RankRLS(alpha=1e-2, tol=0.1, solver="cg"),
+    "structured": StructuredRankSVM("ndcg", alpha=0.1, tol=0.1, relevance=1),
+    "squared hinge": RankSVM("squared_hinge", alpha=1e-2, tol=0.1, solver="newton", scale="standard"),
+}
+
+
+class Some(Cluster):
+    """The first workers of a cluster, as though there were no others."""
+
+    n_workers = 4
+
+    def workers(self, *, look=False):
+        return super().workers(look=look)[: self.n_workers]
+
+
+def on_workers(client, path, n_workers, *, mmap):
+    cluster = Some(client, 30.0, 0)
+    cluster.n_workers = n_workers
+    data = serially(path)
+    _, chunks = disk_chunks(path, mapped=mmap, verify=True)
+    X = data.X
+    return RemoteData.like(data, RemoteMatrix(DaskEngine(cluster, chunks), X._bounds, X.shape[1], X.dtype))
+
+
+@pytest.mark.parametrize(
+    ("n_chunks", "ways"),
+    [(1, [(1, True), (4, False)]), (3, [(1, False), (2, True), (4, False)]), (16, [(2, False), (4, True)])],
+)
+@pytest.mark.parametrize("queries", [True, False], ids=["queries", "global"])
+def test_workers_give_the_bits_of_the_serial_engine(client, tmp_path, n_chunks, ways, queries):
+    data = ranking_data(queries=queries)
+    ds = write_dataset(tmp_path / "a.mrd", data, chunk_rows=480 // n_chunks)
+    assert ds.n_chunks == n_chunks
+    for ranker in list(RANKERS.values())[: 4 if queries and n_chunks == 3 else 2]:
+        expected = ranker.fit(serially(tmp_path / "a.mrd")).coef_
+        for n_workers, mmap in ways:
+            got = ranker.fit(on_workers(client, tmp_path / "a.mrd", n_workers, mmap=mmap)).coef_
+            assert np.array_equal(got, expected)
+
+
+def test_a_ranker_over_workers_has_the_model_of_a_plain_one(client, tmp_path):
+    data = ranking_data(csr=True)
+    ds = write_dataset(tmp_path / "a.mrd", data, chunk_rows=100)
+    plain = RankSVM(alpha=1e-2, tol=1e-3).fit(data)
+    ranker = DaskRanker(RankSVM(alpha=1e-2, tol=1e-3), client, timeout=30).fit(tmp_path / "a.mrd")
+    assert ranker.n_failures_ == 0
+    assert ranker.ranker_.objective_ == pytest.approx(plain.objective_, rel=2e-3)
+    assert np.array_equal(ranker.predict(ds), ranker.ranker_.predict(data))
+    assert ranker.score(ds) == ranker.ranker_.score(data)
+    by_address = DaskRanker(RankSVM(alpha=1e-2, tol=1e-3), client.scheduler.address).fit(str(ds.path))
+    assert np.array_equal(by_address.to_model().predict(data), ranker.predict(ds))
+
+
+def test_without_a_client_processes_come_and_go(tmp_path):
+    write_dataset(tmp_path / "a.mrd", ranking_data(), chunk_rows=100)
+    ranker = DaskRanker(RankSVM(alpha=0.1, tol=0.1), timeout=60).fit(tmp_path / "a.mrd")
+    assert np.array_equal(
+        ranker.ranker_.coef_, RankSVM(alpha=0.1, tol=0.1).fit(serially(tmp_path / "a.mrd")).coef_
+    )
+    with pytest.raises(ValueError, match="No clients found"):
+        default_client()
+
+
+@pytest.mark.parametrize("kind", [RankSVM, RankRLS])
+def test_alpha_is_chosen_with_the_bits_of_the_serial_engine(client, tmp_path, kind):
+    write_dataset(tmp_path / "a.mrd", ranking_data(), chunk_rows=100)
+    write_dataset(tmp_path / "b.mrd", ranking_data(n_rows=200), chunk_rows=60)
+    estimator = kind(alpha="auto", alphas=[1e-1, 1e-3], cv=2, scale="minmax", tol=0.1)
+    there = DaskRanker(estimator, client, timeout=30)
+    for validation in (None, "b.mrd"):
+        remote = None if validation is None else tmp_path / validation
+        here = None if validation is None else serially(tmp_path / validation)
+        estimator.fit(serially(tmp_path / "a.mrd"), eval_set=here)
+        found = there.fit(tmp_path / "a.mrd", eval_set=remote).ranker_
+        assert np.array_equal(found.validation_curve_, estimator.validation_curve_)
+        assert np.array_equal(found.coef_, estimator.coef_)
+
+
+def test_errors_of_workers_are_told_as_they_are(client, tmp_path):
+    ds = write_dataset(tmp_path / "a.mrd", ranking_data(), chunk_rows=100)
+    with open(tmp_path / "a.mrd" / ds._manifest.chunks[2].file, "r+b") as file:
+        file.seek(64)
+        file.write(b"\xff")
+    with pytest.raises(MarginRankError, match=r"chunk-000002.bin: expected the SHA-256"):
+        DaskRanker(RankSVM(), client, timeout=30).fit(tmp_path / "a.mrd")
+
+
+def test_a_path_that_workers_do_not_have(client, tmp_path):
+    write_dataset(tmp_path / "a.mrd", ranking_data(), chunk_rows=100)
+    there = on_workers(client, tmp_path / "a.mrd", 2, mmap=True)
+    (tmp_path / "a.mrd").rename(tmp_path / "b.mrd")
+    with pytest.raises(MarginRankError, match="Workers on other machines need the data set under the same"):
+        RankSVM().fit(there)
+
+
+def test_what_does_not_work_says_so(tmp_path):
+    with pytest.raises(MarginRankError, match="Kernels train in memory"):
+        DaskRanker(KernelRankSVM())
+    with pytest.raises(MarginRankError, match="direct solver needs the rows in memory"):
+        DaskRanker(RankRLS(solver="direct"))
+    with pytest.raises(MarginRankError, match="retries must be"):
+        DaskRanker(RankSVM(), retries=-1)
+    with pytest.raises(MarginRankError, match="timeout must be"):
+        DaskRanker(RankSVM(), timeout=0)
+    with pytest.raises(MarginRankError, match="client must be"):
+        DaskRanker(RankSVM(), client=4)
+    with pytest.raises(MarginRankError, match=r"No Dask scheduler answers at tcp://127.0.0.1:9"):
+        DaskRanker(RankSVM(), "tcp://127.0.0.1:9", timeout=0.5).fit(tmp_path / "a.mrd")
+    with pytest.raises(MarginRankError, match="not fitted"):
+        DaskRanker(RankSVM()).predict("a.mrd")
