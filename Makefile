@@ -54,7 +54,7 @@ native-test: setup
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(BIN)/ctest --test-dir $(NATIVE_BUILD) --output-on-failure
 
 python-test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 bench: setup
 	$(BIN)/python benchmarks/linear.py
