@@ -47,19 +47,26 @@ class Objective:
         self.name = loss.name
         self.passes = 0.0
         self._curvature: list[NDArray[np.float64]] = []
+        self._known: Point | None = None
         native = loss.native
         self.recipe = loss.recipe
         self.afar = evaluating(design, self.recipe)
         self.fused_loss: QueryLoss | None = native if native is not None and design.fuses(native) else None
 
-    def with_alpha(self, alpha: float) -> Objective:
-        """Return the objective of the same design and loss at another alpha, with a count of its own."""
+    def with_alpha(self, alpha: float, known: Point | None = None) -> Objective:
+        """Return the objective of the same design and loss at another alpha, with a count of its own.
+
+        A point that is known is not computed again, so that a run from there starts without a pass.
+        """
         other = Objective(self.design, self.loss, alpha)
         other._curvature = self._curvature
+        other._known = known
         return other
 
     def at(self, w: Vector) -> Point:
         """Evaluate at ``w``: half a pass over X, or a whole one that includes the gradient."""
+        if self._known is not None and np.array_equal(w, self._known.w):
+            return self._known.seen_from(self)
         if self.afar is not None and self.recipe is not None:
             self.passes += 1.0
             return PointAfar(self, w, *self.afar.risk(w, self.recipe), self.afar, self.recipe)

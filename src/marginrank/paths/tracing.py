@@ -94,8 +94,7 @@ class PathTracer:
         step_limit: float = np.inf,
     ) -> None:
         self._step_limit = step_limit
-        self._design = design
-        self._loss = loss
+        self._objective = Objective(design, loss, 1.0)
         self._eps = eps
         self._solver = at_tolerance(QuasiNewton() if solver is None else solver, _SOLVED * eps)
         self._planes = CuttingPlanes(1.0, design.shape[1]) if planes is None else planes
@@ -149,7 +148,7 @@ class PathTracer:
             if report():
                 return "stopped"
             dear = self.passes + self._step_limit
-            start = self._find_start(Objective(self._design, self._loss, float(alpha)), self._recent)
+            start = self._find_start(self._objective.with_alpha(float(alpha)), self._recent)
             lower = self._solve(float(alpha), start)
             joined = lower is not None and self._join(lower, upper, dear)
             if self.passes > dear:
@@ -162,7 +161,7 @@ class PathTracer:
 
     def _solve(self, alpha: float, start: Point | None) -> Knot | None:
         """Solve at one alpha; None if the gap stayed above eps."""
-        objective = _FromKnownPoint(self._design, self._loss, alpha, start)
+        objective = self._objective.with_alpha(alpha, known=start)
         w0 = None if start is None else start.w
         try:
             result = minimize(self._solver, objective, w0, self._callback, self._planes, self._memories)
@@ -207,7 +206,7 @@ class PathTracer:
             if self.lines.prove(_on_chord(alpha, below, above), self._eps):
                 todo.append((lower, upper, below, above))
                 continue
-            point = between(Objective(self._design, self._loss, alpha), lower, upper)
+            point = between(self._objective.with_alpha(alpha), lower, upper)
             node = Node(alpha, alpha * point.value)
             if self._prove_by_plane(point, node):
                 todo += [(lower, upper, below, node), (lower, upper, node, above)]
@@ -242,7 +241,7 @@ class PathTracer:
         """Return the model of the path at a node as a knot; the path does not change by it."""
         if node.alpha == upper.alpha:
             return upper
-        point = between(Objective(self._design, self._loss, node.alpha), lower, upper)
+        point = between(self._objective.with_alpha(node.alpha), lower, upper)
         knot = Knot(node.alpha, point.w, point.scores, point.value)
         self._keep(knot)
         return knot
@@ -256,20 +255,6 @@ class PathTracer:
         """Make the end of the proved part a knot, where it lies between two."""
         if self._segment is not None and self.nodes[-1].alpha < self.alphas[-1]:
             self._knot_at(self.nodes[-1], *self._segment)
-
-
-class _FromKnownPoint(Objective):
-    """An objective that knows one of its points, so that a run from there starts without a pass."""
-
-    def __init__(self, design: Design, loss: Loss, alpha: float, known: Point | None) -> None:
-        super().__init__(design, loss, alpha)
-        self._known = known
-
-    def at(self, w: Vector) -> Point:
-        known = self._known
-        if known is None or not np.array_equal(w, known.w):
-            return super().at(w)
-        return known.seen_from(self)
 
 
 def steps_between(alpha_max: float, alpha_min: float, eps: float) -> int:
