@@ -117,7 +117,7 @@ def rank_path(
 
     Notes
     -----
-    For eps = 1e-3 four decades of alpha take about three times the passes of one solution at the small end.
+    For eps = 1e-3 four decades of alpha take about twice the passes of one solution at the small end.
     Memory is about 200 planes and a few dozen models, of one number per feature each, and a handful of score
     vectors.
 

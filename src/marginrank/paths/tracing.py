@@ -9,7 +9,7 @@ not enough, in this order: a new mixture of the planes (no look at the data), th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from marginrank.designs import Design
 from marginrank.losses import Loss
-from marginrank.objective import Objective, Point
+from marginrank.objective import Objective, Point, find_gradients
 from marginrank.paths.lower_lines import LowerLines, Node
 from marginrank.paths.starting_points import Knot, between, combined_start, nearest_start
 from marginrank.solvers import Callback, CuttingPlanes, QuasiNewton, Solver, SolverResult
@@ -27,13 +27,17 @@ from marginrank.validation import Vector
 
 # How far the knots lie apart at eps = 1e-3; what models between them miss grows with the distance. Farther
 # apart they need as many solutions between them, closer each one costs its start.
-_FACTOR = 1.6
-_GROWTH = 1.0 / 6.0
+_FACTOR = 1.9
+_GROWTH = 1.0 / 16.0
 # Parts of eps: what a solution goes down to, and what every node must reach, so that lines from there go
 # somewhere: a node that only just reaches eps proves nothing beside it.
 _SOLVED, _PROVED = 0.8, 0.95
 _QP_PRECISION = 0.02
 _NARROWEST = 1e-9  # a hole that stays open down to here is one of rounding
+# Planes that come with the one that is needed, in the same read of X: where models between knots are to be
+# proved, as parts of the hole; where a solution starts, as parts of the way there from the last knot.
+_WITH_CUT = (0.15, 0.35, 0.65, 0.85)
+_WITH_START = (0.33, 0.67, 1.33, 1.67)
 _SPAN = 5  # models whose combinations are tried as a start; ten are no better
 
 
@@ -53,8 +57,8 @@ class PathTracer:
     memories : list of InverseHessian, optional
         As in :class:`QuasiNewton`; the path leaves its last one there.
     combine : bool, default=True
-        Start each solution at the best combination of the last models: fewer passes, more evaluations of the
-        loss.
+        Start each solution at the best combination of the last models, and take planes beside those that are
+        needed: fewer passes, more evaluations of the loss.
     callback : callable, optional
         Receives the ``Progress`` of every solution; returning True ends the path there.
     step_limit : float, default=inf
@@ -100,6 +104,8 @@ class PathTracer:
         self._planes = CuttingPlanes(1.0, design.shape[1]) if planes is None else planes
         self._memories: list[InverseHessian] = [] if memories is None else memories
         self._find_start = combined_start if combine else nearest_start
+        self._with_cut: tuple[float, ...] = _WITH_CUT if combine else ()
+        self._with_start: tuple[float, ...] = _WITH_START if combine else ()
         self._callback = callback
         self._recent: list[Knot] = []
         self._segment: tuple[Knot, Knot] | None = None
@@ -161,6 +167,8 @@ class PathTracer:
 
     def _solve(self, alpha: float, start: Point | None) -> Knot | None:
         """Solve at one alpha; None if the gap stayed above eps."""
+        if start is not None:
+            self._cut(self._on_the_way(start), start)  # the solver takes the plane of the start itself
         objective = self._objective.with_alpha(alpha, known=start)
         w0 = None if start is None else start.w
         try:
@@ -208,7 +216,7 @@ class PathTracer:
                 continue
             point = between(self._objective.with_alpha(alpha), lower, upper)
             node = Node(alpha, alpha * point.value)
-            if self._prove_by_plane(point, node):
+            if self._prove_by_planes(point, node, lower, upper, hole):
                 todo += [(lower, upper, below, node), (lower, upper, node, above)]
                 continue
             knot = self._solve(alpha, point)
@@ -219,16 +227,38 @@ class PathTracer:
             todo += [(lower, knot, _node(lower), _node(knot)), (knot, upper, _node(knot), above)]
         return True
 
-    def _prove_by_plane(self, point: Point, node: Node) -> bool:
-        """Whether the value at a node is within eps, if need be with a plane from there."""
+    def _prove_by_planes(
+        self, point: Point, node: Node, lower: Knot, upper: Knot, hole: tuple[float, float]
+    ) -> bool:
+        """Whether the value at a node is within eps, if need be with planes from there and beside it."""
         if self.lines.prove(node, _PROVED * self._eps):
             return True
-        slope = point.risk_gradient
-        self.passes += point.objective.passes
+        alphas = [hole[0] * (hole[1] / hole[0]) ** part for part in self._with_cut]
+        points = [between(self._objective.with_alpha(alpha), lower, upper) for alpha in alphas]
+        self._cut([*points, point])
         self.n_cuts += 1
-        self._planes.add(slope, point.risk - float(slope @ point.w))
-        self._bound(node.alpha, point.value)
+        for beside in (*points, point):
+            self._bound(beside.objective.alpha, beside.value)
         return self.lines.prove(node, _PROVED * self._eps)
+
+    def _cut(self, points: Sequence[Point], start: Point | None = None) -> None:
+        """Add the planes of some points; the gradient at a start comes in the same read of X."""
+        objective = self._objective.with_alpha(1.0)
+        find_gradients(objective, points if start is None else [*points, start])
+        self.passes += objective.passes
+        for point in points:
+            slope = point.risk_gradient
+            self._planes.add(slope, point.risk - float(slope @ point.w))
+
+    def _on_the_way(self, start: Point) -> list[Point]:
+        """Return points on the line from the last knot to where a solution starts, and beyond."""
+        last, objective = self._recent[-1], start.objective
+        points = []
+        for part in self._with_start:
+            scores = last.scores + part * (start.scores - last.scores)
+            w = last.w + part * (start.w - last.w)
+            points.append(Point(objective, w, scores, objective.loss.at(scores)))
+        return points
 
     def _prolong(self, lower: Knot, upper: Knot, node: Node) -> None:
         """Add what was proved between two knots, down to a node."""
@@ -263,7 +293,7 @@ def steps_between(alpha_max: float, alpha_min: float, eps: float) -> int:
     Examples
     --------
     >>> steps_between(1.0, 1e-4, eps=1e-3), steps_between(1.0, 1e-4, eps=1e-2)
-    (20, 14)
+    (15, 13)
     """
     distance = np.log(_FACTOR) * (eps / 1e-3) ** _GROWTH
     return int(np.ceil(np.log(alpha_max / alpha_min) / distance - 1e-9))
