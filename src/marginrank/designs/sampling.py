@@ -76,6 +76,10 @@ def sampled_products(
     if total == 0.0:
         return np.zeros((n_cols, n_cols))
     X = take(positions)
+    if is_sparse(X):  # what a pass costs is known only now, where the rows lie on disk or elsewhere
+        pass_work = min(pass_work, 2.0 * X.nnz / X.shape[0] * len(row_weight))
+        if not products_pay(len(row_weight), n_cols, pass_work):
+            return None
     rows = _centred(X.toarray() if is_sparse(X) else X, weight, starts)
     rows *= np.sqrt(weight * (float(row_weight.sum()) / total))[:, None]
     return _gram(rows, n_threads)
