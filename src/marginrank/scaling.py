@@ -20,6 +20,7 @@ from marginrank.validation import Matrix, Vector, is_sparse
 Scale = Literal["standard", "minmax"]
 
 _BLOCK_VALUES = 1 << 16
+_STEADY_BITS = 26
 
 
 def column_scale(
@@ -53,6 +54,21 @@ def column_scale(
         divisor, largest = _dense_scale(X, scale, rows, weight)
     # Rounding leaves a constant column a tiny spread, which would blow its noise up.
     return np.where(divisor > 10 * np.finfo(X.dtype).eps * largest, divisor, 1.0)
+
+
+def steady(scale: Vector) -> Vector:
+    """Return a scale rounded to 26 bits, for rows that are drawn by their content after the division.
+
+    The last bits of a sum depend on the order of its terms. They would change every entry of the rows, and so
+    which of them are drawn.
+
+    Examples
+    --------
+    >>> bool(steady(np.array([0.1 + 0.2])) == steady(np.array([0.3])))
+    True
+    """
+    fraction, exponent = np.frexp(scale)
+    return np.asarray(np.ldexp(np.round(np.ldexp(fraction, _STEADY_BITS)), exponent - _STEADY_BITS))
 
 
 def _chunked_scale(

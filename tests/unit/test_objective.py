@@ -5,9 +5,10 @@ import pytest
 from scipy import sparse
 
 from brute_force import pairs_of, query_pairs, random_view, relative_error, risk
+from marginrank.data import RankingData
 from marginrank.designs import MatrixDesign, ScaledDesign
 from marginrank.losses import QUERY_LOSSES, HingePreferences
-from marginrank.objective import Objective
+from marginrank.objective import Objective, natural_alpha
 
 ALPHA = 0.03
 N_COLS = 6
@@ -221,3 +222,18 @@ def test_another_alpha_shares_the_curvature_and_nothing_else(case):
     assert other.curvature() is curvature
     assert other.passes == 0.0
     assert other.at(w).value == pytest.approx(objective.at(w).value + ALPHA * w @ w, rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_columns_that_are_constant_within_queries_do_not_count_for_the_natural_alpha(dtype):
+    rng = np.random.default_rng(4)
+    ids = np.repeat(np.arange(30), 20)
+    by_query = np.column_stack([np.full(30, 7.3), 1e6 * rng.normal(size=30), np.exp(rng.normal(size=30))])
+    constant = by_query[ids]
+    view = RankingData(constant, rng.integers(0, 3, 600), qid=ids).training_view()
+    loss = QUERY_LOSSES["hinge"](view, weighting="pairs", n_threads=1)
+    assert natural_alpha(MatrixDesign(constant.astype(dtype), n_threads=1), loss) == 0.0
+    telling = rng.normal(size=(600, 1)).astype(dtype)
+    alone = natural_alpha(MatrixDesign(telling, n_threads=1), loss)
+    beside = natural_alpha(MatrixDesign(np.hstack([constant, telling]).astype(dtype), n_threads=1), loss)
+    assert 0.0 < alone == pytest.approx(beside, rel=1e-12)

@@ -27,7 +27,7 @@ from marginrank.feature_maps.gamma import UNITS, resolve_gamma
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.metrics import Metric
 from marginrank.model_selection import Rule, Search, Selection
-from marginrank.scaling import Scale, column_scale
+from marginrank.scaling import Scale, column_scale, steady
 from marginrank.solvers import Solver, SolverResult
 from marginrank.threads import resolve_threads
 from marginrank.validation import Matrix, Vector
@@ -279,7 +279,9 @@ class KernelRankSVM(PairwiseRanker):
         if whole.rows is not None and len(whole.rows) < X.shape[0] and self.kernel != "precomputed":
             rows = np.sort(whole.rows)
             weight = None if weight is None else weight[rows]
-        scale = None if self.scale is None else column_scale(X, self.scale, whole.rows, whole.weight)
+        scale = None
+        if self.scale is not None:
+            scale = steady(column_scale(X, self.scale, whole.rows, whole.weight))
         n_rows = X.shape[0] if rows is None else len(rows)
         self._check_memory(n_rows)
         seed = self.random_state

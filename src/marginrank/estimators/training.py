@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-import numpy as np
-
 from marginrank.designs import Design
 from marginrank.designs.base import evaluating
 from marginrank.estimators.problems import Part
 from marginrank.estimators.spaces import Space
 from marginrank.losses import Loss
-from marginrank.objective import Objective
+from marginrank.objective import Objective, natural_alpha
 from marginrank.paths.tracing import PathTracer, minimize
 from marginrank.solvers import Callback, CuttingPlanes, Progress, Solver, SolverResult
 from marginrank.solvers.inverse_hessian import InverseHessian
@@ -122,9 +120,8 @@ class Training:
 
         Above it the model is hardly more than the gradient of the risk at zero; it follows the units of X.
         """
-        gradient = self.design.adjoint(self.loss.at(np.zeros(self.loss.n_rows)).gradient)
-        self.passes += 0.5
-        return float(gradient @ gradient)
+        self.passes += 1.5
+        return natural_alpha(self.design, self.loss)
 
 
 def all_of(callbacks: Sequence[Callback], raw: Callable[[Vector], Vector]) -> Callback | None:

@@ -72,7 +72,8 @@ def _scale(X: Matrix, power: int, weight: Vector | None) -> float:
         variance = float(np.var(X, dtype=np.float64))
     else:
         mean = float(np.average(X.mean(axis=1, dtype=np.float64), weights=weight))
-        variance = float(np.average(np.square(X - mean).mean(axis=1), weights=weight))
+        deviations = np.subtract(X, mean, dtype=np.float64)
+        variance = float(np.average(np.square(deviations).mean(axis=1), weights=weight))
     spread = variance ** (power / 2)
     return 1.0 / (X.shape[1] * spread) if 0 < spread < np.inf else 1.0
 

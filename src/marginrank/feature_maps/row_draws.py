@@ -83,6 +83,9 @@ def _row_keys(X: Matrix, seed: np.uint64) -> Keys:
     keys = np.zeros(X.shape[0], dtype=np.uint64)
     columns = _mixed(seed + _STEP * np.arange(1, X.shape[1] + 1, dtype=np.uint64))
     if is_sparse(X):
+        if not X.has_canonical_format:  # entries stored twice count as their sum
+            X = X.copy()
+            X.sum_duplicates()
         for first, last in _runs(X.indptr):
             part = slice(X.indptr[first], X.indptr[last])
             entries = _entry_keys(X.data[part], columns[X.indices[part]])

@@ -20,6 +20,7 @@ from marginrank.designs.centred import CentredRows
 from marginrank.designs.gram import centred_gram
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences, Loss
+from marginrank.objective import natural_alpha
 from marginrank.paths.linear_model import LeastSquaresPath, LinearPath, LinearRankPath
 from marginrank.paths.linear_progress import LinearPathLine, LinearPathProgress
 from marginrank.paths.path_base import PathOrigin
@@ -58,8 +59,7 @@ class PathProblem:
 
     def balance(self) -> float:
         """Return the alpha at which a step along the gradient at zero brings the margins to about 1."""
-        gradient = self.design.adjoint(self.loss.at(np.zeros(self.loss.n_rows)).gradient)
-        return float(gradient @ gradient)
+        return natural_alpha(self.design, self.loss)
 
 
 def rank_path(

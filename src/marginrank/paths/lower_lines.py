@@ -74,7 +74,7 @@ class LowerLines:
         low, high = below.alpha, above.alpha
         from_below, from_above = open_below <= 0.0, open_above <= 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
-            crossing = low + (high - low) * open_below / (open_below - open_above)
+            crossing = low + (high - low) * (open_below / (open_below - open_above))
         low = float(np.max(crossing[from_below], initial=low))
         high = float(np.min(crossing[from_above], initial=high))
         return (low, high) if low < high else None

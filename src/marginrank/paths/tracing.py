@@ -209,7 +209,7 @@ class PathTracer:
                 continue
             if hole[1] <= hole[0] * (1.0 + _NARROWEST) or self.passes > dear:
                 return False
-            alpha = float(np.sqrt(hole[0] * hole[1]))
+            alpha = float(np.sqrt(hole[0]) * np.sqrt(hole[1]))  # their product may overflow
             self._bound(alpha, above.product / above.alpha)
             if self.lines.prove(_on_chord(alpha, below, above), self._eps):
                 todo.append((lower, upper, below, above))

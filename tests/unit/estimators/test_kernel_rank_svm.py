@@ -190,6 +190,21 @@ def test_scale_divides_the_columns_before_the_kernel(name, scale):
     np.testing.assert_array_equal(model.to_model().predict(wide), model.predict(wide))
 
 
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+def test_scaled_landmarks_know_neither_the_order_of_rows_nor_repetitions_from_weights(scale):
+    settings = {"scale": scale, "n_components": 30, "alpha": 1e-2, "tol": 1e-6, "random_state": 0}
+    model = KernelRankSVM(**settings).fit(XL, YL, qid=QL)
+    shuffled = np.random.default_rng(3).permutation(len(YL))
+    other = KernelRankSVM(**settings).fit(XL[shuffled], YL[shuffled], qid=QL[shuffled])
+    np.testing.assert_array_equal(other.feature_map_.landmarks_, model.feature_map_.landmarks_)
+    count = 1 + np.arange(len(YL)) % 3
+    weighted = KernelRankSVM(**settings).fit(XL, YL, qid=QL, sample_weight=count)
+    again = np.repeat(np.arange(len(YL)), count)
+    repeated = KernelRankSVM(**settings).fit(XL[again], YL[again], qid=QL[again])
+    np.testing.assert_array_equal(repeated.feature_map_.landmarks_, weighted.feature_map_.landmarks_)
+    np.testing.assert_allclose(repeated.predict(XV), weighted.predict(XV), atol=1e-3)
+
+
 def test_sparse_rows_give_the_scores_of_dense_ones():
     rows = XL * (XL > 0.3)
     settings = {"gamma": 2.0, "n_components": 30, "alpha": 1e-2, "dtype": "float64", "random_state": 0}

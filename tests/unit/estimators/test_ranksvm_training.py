@@ -338,3 +338,14 @@ def test_scale_trains_beside_a_time_in_nanoseconds(loss, scale):
     assert model.gap_ <= 1e-3
     assert model.objective_ == pytest.approx(plain.objective_, rel=2e-3)
     assert model.score(with_time, Y, qid=QID) == pytest.approx(plain.score(X, Y, qid=QID), abs=0.01)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_hardly_any_regularisation_does_not_leave_the_quasi_newton_steps_too_early(loss):
+    # Values settle after six steps of the sampled Hessian. A bundle takes over a hundred passes from there.
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(9000, 50))
+    labels = np.digitize(rows @ rng.normal(size=50) + 7 * rng.normal(size=9000), [-5, 0, 5])
+    model = RankSVM(loss, alpha=1e-10).fit(rows, labels, qid=np.arange(9000) // 90)
+    assert model.gap_ <= 1e-3
+    assert model.n_passes_ < 30

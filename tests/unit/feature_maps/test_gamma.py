@@ -39,6 +39,12 @@ def test_sparse_rows_give_the_same(rule, kernel):
     assert gamma_of(rule, kernel, sparse.csr_array(X)) == pytest.approx(gamma_of(rule, kernel, X), rel=1e-9)
 
 
+def test_weights_of_1_change_nothing_in_single_precision():
+    X = (1e25 * rows()).astype(np.float32)  # its squares are beyond float32
+    weighted = resolve_gamma("scale", "rbf", X, np.random.RandomState(0), np.ones(len(X)))
+    assert weighted == pytest.approx(gamma_of("scale", "rbf", X), rel=1e-9)
+
+
 def test_the_median_is_over_pairs_of_different_rows():
     X = rows(30)
     pairs = [(i, j) for i in range(30) for j in range(i)]

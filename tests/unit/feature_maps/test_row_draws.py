@@ -36,6 +36,15 @@ def test_storage_and_precision_do_not_matter():
     assert np.array_equal(drawn(X, 30), drawn(sparse.csr_array(X), 30))
 
 
+def test_entries_stored_twice_count_as_their_sum():
+    X = sparse.csr_array(rows())
+    halves = sparse.csr_array(
+        (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape
+    )
+    assert np.array_equal(drawn(halves, 30), drawn(X, 30))
+    assert halves.nnz == 2 * X.nnz  # what was passed in is not changed
+
+
 def test_many_entries_are_hashed_in_parts_alike(monkeypatch):
     X = sparse.csr_array(rows())
     want = drawn(X, 30)

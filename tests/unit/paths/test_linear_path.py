@@ -143,6 +143,19 @@ def test_the_default_interval_spans_five_decades_below_the_balance():
     assert scaled.alpha_max_ == pytest.approx(100 * path.alpha_max_)
 
 
+@pytest.mark.parametrize("unit", [1e-80, 1e80])
+def test_a_path_of_features_in_any_unit_is_finished(unit):
+    X, y, qid = rows()
+    assert rank_path(unit * X, y, qid=qid, eps=1e-2).status_ == "finished"
+
+
+def test_columns_that_are_constant_within_queries_have_no_default_interval():
+    _, y, qid = rows()
+    by_query = 0.1 * np.random.default_rng(0).integers(1, 100, (int(qid.max()) + 1, 2))
+    with pytest.raises(MarginRankError, match="pull in no direction"):
+        rank_path(by_query[qid], y, qid=qid)
+
+
 def test_one_pair_has_the_path_of_its_closed_form():
     # J = max(0, 1 - 2 w) + alpha/2 w^2: w = min(2 / alpha, 1/2).
     path = rank_path([[0.0], [2.0]], [0, 1], alpha_max=100.0, alpha_min=0.1, eps=1e-6)

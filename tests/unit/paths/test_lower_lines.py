@@ -46,3 +46,16 @@ def test_a_node_is_proved_within_eps_and_not_beyond():
     lines = lines_of([(1.0, 1.0, 0.0)])
     assert lines.prove(Node(1.0, 1.0 / (1 - EPS)), EPS)
     assert not lines.prove(Node(1.0, 1.0001 / (1 - EPS)), EPS)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_holes_follow_the_unit_of_alpha(unit):
+    table = [(t, 3 * np.sqrt(t), np.sqrt(2 * t**1.5)) for t in (0.5, 2.0)]  # as above, at both ends
+    below, above = (Node(t, 2 * t**1.5) for t in (0.5, 2.0))
+    expected = lines_of(table).hole(below, above, EPS)
+    assert expected is not None
+    assert below.alpha < expected[0] < expected[1] < above.alpha
+    # A value has no unit, so its product with alpha has that of alpha; the length has the root of it.
+    scaled = lines_of([(unit * alpha, level, np.sqrt(unit) * length) for alpha, level, length in table])
+    hole = scaled.hole(*(Node(unit * node.alpha, unit * node.product) for node in (below, above)), EPS)
+    assert hole == pytest.approx((unit * expected[0], unit * expected[1]), rel=1e-6)
