@@ -20,6 +20,8 @@ from marginrank.cli.workers import in_words
 from marginrank.metrics import parse_metric
 from marginrank.model import RankingModel
 
+_WORKERS = ("workers", "workers_left", "repeated")
+
 
 @click.command()
 @click.argument("data", nargs=-1, required=True)
@@ -132,7 +134,7 @@ def _report(ranker: Any, done: Trained) -> dict[str, Any]:
         "seconds": done.seconds,
     }
     if done.workers is not None:
-        report |= {"workers": done.workers, "repeated": done.failures}
+        report |= dict(zip(_WORKERS, done.workers, strict=True))
     if hasattr(ranker, "best_score_"):
         report["selection"] = {
             "metric": selects_by(ranker),
@@ -164,7 +166,7 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
         *_selected(report),
         ("objective", f"{report['objective']:.6f}, {_certificate(report)}"),
         ("took", f"{passes} over the data, {seconds_for_people(report['seconds'])}"),
-        *([("over", in_words(report["workers"], report["repeated"]))] if "workers" in report else []),
+        *([("over", in_words(*(report[key] for key in _WORKERS)))] if "workers" in report else []),
         ("model", str(report["model"])),
     ]
 

@@ -20,8 +20,8 @@ class Trained(NamedTuple):
     scores: list[float] | None
     seconds: float
     interrupted: bool
-    workers: int | None = None
-    failures: int = 0
+    #: Workers at first and in the end, and passes that failed and were repeated.
+    workers: tuple[int, int, int] | None = None
 
 
 def selects(ranker: Any) -> bool:

@@ -76,6 +76,7 @@ class WorkerJob:
         """Train a ranker in place, and score the validation rows."""
         with self.workers.connected() as cluster:
             cluster.checkpoint = self.journal
+            at_first = len(cluster.workers())
             rows = self._rows(files, cluster)
             checked = None if files.validate is None else _validation(files, rows, cluster)
             started = perf_counter()
@@ -88,8 +89,7 @@ class WorkerJob:
                 scores,
                 seconds,
                 interrupted,
-                len(cluster.workers()),
-                cluster.failures,
+                (at_first, len(cluster.workers(look=True)), cluster.failures),
             )
 
     def _rows(self, files: TrainingFiles, cluster: Cluster) -> RemoteData:

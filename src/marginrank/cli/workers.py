@@ -6,10 +6,12 @@ import functools
 import logging
 import os
 import re
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,18 +80,19 @@ class Workers:
             with self._reached() as client:
                 yield client
             return
-        # No limit of memory: pages of mapped files would count, which the system takes back when it likes.
-        with (
-            LocalCluster(
-                n_workers=self.n_processes,
+        with _leaving_interrupts_to_us():
+            # No limit of memory: pages of mapped files would count, which the system takes back.
+            local = LocalCluster(
+                n_workers=0,
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=0,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
-            ) as local,
-            Client(local, set_as_default=False) as client,
-        ):
+            )
+        with local, Client(local, set_as_default=False) as client:
+            local.scale(self.n_processes)
+            client.wait_for_workers(self.n_processes, timeout=_FIRST_WORKER)
             yield client
 
     def _reached(self) -> Client:
@@ -122,6 +125,20 @@ class Workers:
 
 
 @contextmanager
+def _leaving_interrupts_to_us() -> Iterator[None]:
+    """Start threads that Ctrl-C passes by, and so do the processes that they start, now or later.
+
+    A terminal sends it to all processes of a command; workers would print a traceback each.
+    """
+    resource_tracker.ensure_running()  # it would lift the block in the thread that needs it first
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
 def _quiet() -> Iterator[None]:
     """Keep the logs of Dask off the terminal: what matters of them becomes a sentence or a figure."""
     before = logging.root.manager.disable
@@ -132,24 +149,23 @@ def _quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-def in_words(n_workers: int, n_failures: int) -> str:
+def in_words(n_first: int, n_last: int, n_failures: int) -> str:
     """Return how many workers there were, and whether something had to be repeated.
 
     Examples
     --------
-    >>> in_words(2, 0), in_words(1, 3)
-    ('2 workers', '1 worker; 3 passes failed and were repeated')
+    >>> in_words(2, 2, 0), in_words(2, 1, 1)
+    ('2 workers', '2 workers at first, 1 in the end; 1 pass was repeated')
     """
-    repeated = (
-        "1 pass failed and was repeated"
-        if n_failures == 1
-        else f"{n_failures} passes failed and were repeated"
-    )
-    return counted(n_workers, "worker") + (f"; {repeated}" if n_failures else "")
+    left = "" if n_first == n_last else f" at first, {n_last} in the end"
+    repeated = "1 pass was repeated" if n_failures == 1 else f"{n_failures} passes were repeated"
+    return counted(n_first, "worker") + left + (f"; {repeated}" if n_failures else "")
 
 
 def _check_address(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is None or _LOCAL.fullmatch(value) or _ADDRESS.fullmatch(value):
+    if value is None or _LOCAL.fullmatch(value):
+        return value
+    if _ADDRESS.fullmatch(value) and not value.startswith("local:"):
         return value
     raise click.BadParameter(
         f"expected the address of a scheduler, such as tcp://host:8786, or local, or local:2; got {value!r}."

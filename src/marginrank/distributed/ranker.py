@@ -73,7 +73,7 @@ class DaskRanker:
     >>> train = tempfile.mkdtemp() + "/train.mrd"
     >>> X, y, qid = [[1.0], [2.0], [4.0], [2.0]], [0, 1, 1, 0], [7, 7, 8, 8]
     >>> _ = write_dataset(train, X, y, qid=qid, chunk_rows=2)
-    >>> with Client(n_workers=2, processes=False, dashboard_address=None, set_as_default=False) as client:
+    >>> with Client(n_workers=2, processes=False, dashboard_address="127.0.0.1:0") as client:
     ...     ranker = DaskRanker(RankSVM(alpha=1e-3), client).fit(train)
     ...     print(ranker.score(train), ranker.evaluate(train, metrics=["map"])["map"])
     1.0 1.0

@@ -60,7 +60,7 @@ def predict(
     >>> from marginrank.distributed import predict
     >>> folder = tempfile.mkdtemp() + "/a.mrd"
     >>> _ = write_dataset(folder, [[1.0, 2.0], [3.0, 4.0]], [0, 1], qid=[1, 1])
-    >>> with Client(n_workers=1, processes=False, dashboard_address=None, set_as_default=False) as client:
+    >>> with Client(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as client:
     ...     print(predict(RankingModel([2.0, 1.0]), folder, client))
     [ 4. 10.]
     """
