@@ -57,6 +57,8 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (r"that write_dataset made", "that marginrank convert made"),
     (r"KernelRankSVM does not train over data on disk; .*",
      "--kernel does not train over data on disk; name a file that fits into memory, or leave out --kernel."),
+    (r"Look at their logs and memory;",
+     "Look at their logs and memory (mapped data count there, unless dask worker gets --memory-limit 0);"),
     (r"checkpoint= lets a training go on", "--checkpoint lets a training go on"),
     (r"resume='(.*?)' goes on from here", r"--resume \1 goes on from here"),
     (r"Go on from it with resume=", "Go on from it with --resume"),
