@@ -10,49 +10,75 @@ import numpy as np
 from marginrank.cli import options
 from marginrank.cli.files import known_docids, labelled, read_data, read_scores, write_table
 from marginrank.cli.output import counted, print_json, print_table, rounded
+from marginrank.cli.worker_data import worker_rows
+from marginrank.cli.workers import Workers, over_workers
 from marginrank.data import RankingData
 from marginrank.metrics import Evaluation
 from marginrank.metrics import evaluate as evaluate_scores
 
 
 @click.command()
-@click.argument("data")
+@click.argument("data", nargs=-1, required=True)
 @click.argument("scores")
 @options.metric
 @options.flavor
 @click.option("--per-query", type=click.Path(dir_okay=False), help="Also write a CSV row for each query.")
 @options.reading()
+@over_workers
 @options.jobs
 @options.as_json
 def evaluate(
-    data: str,
+    data: tuple[str, ...],
     scores: str,
     metrics: tuple[str, ...],
     flavor: str,
     per_query: str | None,
     reading: options.Reading,
+    workers: Workers | None,
     jobs: int | None,
     as_json: bool,
 ) -> None:
     """Measure SCORES, one a line, against the labels of DATA.
 
+    SCORES may be a model (.mrk), too: it scores the rows first.
+
     \b
-    Example:
+    Examples:
       marginrank evaluate test.txt scores.txt -m ndcg@10 -m map --per-query out.csv
+      marginrank evaluate test.txt model.mrk
+      marginrank evaluate test.mrd model.mrk --dask tcp://scheduler:8786
     """
-    if data == scores == "-":
+    if data == ("-",) and scores == "-":
         raise click.UsageError("Data and scores cannot both come from standard input.")
     if per_query == "-" and as_json:
         raise click.UsageError("--per-query - and --json would mix on standard output.")
-    rows = read_data(data, reading)
-    labelled(rows, data)
-    found = measure(rows, read_scores(scores, rows.n_rows), metrics, flavor, jobs)
+    rows, values = _scored(data, scores, reading, workers, jobs)
+    labelled(rows, data[0])
+    found = measure(rows, values, metrics, flavor, jobs)
     if per_query is not None:
         write_per_query(per_query, found)
     if as_json:
         print_json(summary(found))
     else:
         print_evaluation("", found)
+
+
+def _scored(
+    data: tuple[str, ...], scores: str, reading: options.Reading, workers: Workers | None, jobs: int | None
+) -> tuple[RankingData, Any]:
+    """Return the rows and their scores, which a file holds or a model gives."""
+    if scores.lower().endswith(".mrk"):
+        from marginrank.cli.predict import scored
+        from marginrank.model import RankingModel
+
+        model = RankingModel.load(scores)
+        return scored(model, data, reading, workers, ignore_unknown=False, jobs=jobs, comments=True)
+    if workers is None:
+        rows = read_data(data[0], reading)
+    else:
+        with workers.connected() as cluster:
+            rows = worker_rows(data, reading, cluster, comments=True).known
+    return rows, read_scores(scores, rows.n_rows)
 
 
 def measure(

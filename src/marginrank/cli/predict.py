@@ -11,27 +11,32 @@ from marginrank.chunks import ChunkedMatrix
 from marginrank.cli import options
 from marginrank.cli.files import read_data, write_scores
 from marginrank.cli.output import print_json
+from marginrank.cli.unknown_features import refuse_unknown
+from marginrank.cli.worker_data import worker_rows, worker_scores
+from marginrank.cli.workers import Workers, over_workers
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io import DiskDataset
 from marginrank.io.side_files import rebuilt
-from marginrank.model import RankingModel, align_width, model_matrix, unknown_columns
+from marginrank.model import RankingModel, align_width, model_matrix
 
 
 @click.command()
 @click.argument("model")
-@click.argument("data")
+@click.argument("data", nargs=-1, required=True)
 @click.option("-o", "--output", default="-", help="Where the scores go, one a line.  [default: stdout]")
 @options.reading()
 @options.ignore_unknown
+@over_workers
 @options.jobs
 @options.as_json
 def predict(
     model: str,
-    data: str,
+    data: tuple[str, ...],
     output: str,
     reading: options.Reading,
     ignore_unknown: bool,
+    workers: Workers | None,
     jobs: int | None,
     as_json: bool,
 ) -> None:
@@ -41,15 +46,17 @@ def predict(
     unless they are ignored.
 
     \b
-    Example:
+    Examples:
       marginrank predict model.mrk test.txt -o scores.txt
+      marginrank predict model.mrk test.mrd -o scores.txt --dask tcp://scheduler:8786
+      marginrank predict model.mrk part-*.txt -o scores.txt --dask local:4
 
     With --json a report is printed; it holds the scores, unless -o names a file for them.
     """
     loaded = RankingModel.load(model)
-    rows = read_data(data, reading)
-    scores = scores_of(loaded, rows, ignore_unknown, jobs, reading.first_feature)
-    report = {"model": model, "data": data, "rows": rows.n_rows, "queries": rows.n_queries}
+    rows, scores = scored(loaded, data, reading, workers, ignore_unknown=ignore_unknown, jobs=jobs)
+    files = data[0] if len(data) == 1 else list(data)
+    report = {"model": model, "data": files, "rows": rows.n_rows, "queries": rows.n_queries}
     if not as_json:
         write_scores(output, scores)
     elif output == "-":
@@ -57,6 +64,25 @@ def predict(
     else:
         write_scores(output, scores)
         print_json({**report, "scores": output})
+
+
+def scored(
+    model: RankingModel,
+    data: tuple[str, ...],
+    reading: options.Reading,
+    workers: Workers | None,
+    *,
+    ignore_unknown: bool,
+    jobs: int | None,
+    comments: bool = False,
+) -> tuple[RankingData, list[float]]:
+    """Read rows and score them, here or on workers; from there comments come only if they are wanted."""
+    if workers is None:
+        rows = read_data(data[0], reading)
+        return rows, scores_of(model, rows, ignore_unknown, jobs, reading.first_feature)
+    with workers.connected() as cluster:
+        found = worker_rows(data, reading, cluster, comments=comments)
+        return found.known, worker_scores(model, found, ignore_unknown, reading.first_feature).tolist()
 
 
 def scores_of(
@@ -97,19 +123,9 @@ def aligned(data: RankingData, like: RankingData, ignore_unknown: bool, first: i
 
 def _as_wide_as(n_features: int, data: RankingData, ignore_unknown: bool, first: int) -> Any:
     X = data.X
-    chunks = (block for _, _, block in X.blocks()) if isinstance(X, ChunkedMatrix) else iter((X,))
-    found: set[int] = set()
-    if not ignore_unknown and data.n_features > n_features:
-        found.update(*(unknown_columns(block, n_features).tolist() for block in chunks))
-    if unknown := sorted(found):
-        shown = ", ".join(str(column + first) for column in unknown[:8]) + (
-            ", ..." if len(unknown) > 8 else ""
-        )
-        raise MarginRankError(
-            f"The data have features that the model does not know (it has {n_features}): {shown}. "
-            "Use --ignore-unknown to leave them out."
-        )
+    if not ignore_unknown:
+        refuse_unknown(X, n_features, first)
     if isinstance(X, ChunkedMatrix):
         narrow = partial(align_width, n_features=n_features, ignore_unknown=True)
         return X if data.n_features == n_features else X.changed(narrow, n_features)
-    return align_width(X, n_features, ignore_unknown=ignore_unknown)
+    return align_width(X, n_features, ignore_unknown=True)

@@ -13,17 +13,21 @@ from marginrank.cli import interrupts, options
 from marginrank.cli.evaluate import measure, print_evaluation, summary
 from marginrank.cli.methods import check_parameters, choose_method, make_ranker, method_options, selects_by
 from marginrank.cli.output import counted, print_facts, print_json, rounded, seconds_for_people
-from marginrank.cli.progress import TrainingBar
+from marginrank.cli.training import Trained, selects, train_with_bar
 from marginrank.cli.training_files import TrainingFiles, check_outputs, file_options
-from marginrank.data import RankingData
+from marginrank.cli.worker_training import WorkerJob, training_over_workers
+from marginrank.cli.workers import in_words
 from marginrank.metrics import parse_metric
 from marginrank.model import RankingModel
 
+_WORKERS = ("workers", "workers_left", "repeated")
+
 
 @click.command()
-@click.argument("data")
+@click.argument("data", nargs=-1, required=True)
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The model file (.mrk).")
 @method_options
+@training_over_workers
 @file_options
 @options.metric
 @options.flavor
@@ -40,6 +44,7 @@ from marginrank.model import RankingModel
 def train(
     output: str,
     files: TrainingFiles,
+    job: WorkerJob | None,
     metrics: tuple[str, ...],
     flavor: str,
     method: str | None,
@@ -62,23 +67,25 @@ def train(
       marginrank train train.txt -o model.mrk --target ndcg@10
       marginrank train train.txt -o model.mrk --kernel rbf --approximation fourier --components 2000
       marginrank train docs.txt --pairs preferences.csv -o model.mrk
+      marginrank train train.mrd -o model.mrk --dask tcp://scheduler:8786 --checkpoint train.journal
     """
-    check_outputs(output)
+    check_outputs(output, None if job is None else job.checkpoint)
     method = choose_method(method, parameters)
     parameters = check_parameters(method, parameters, pairs=files.pairs is not None)
-    rows, checked = files.read()
+    if job is not None:
+        job.check(method, parameters, files)
     ranker = make_ranker(method, parameters | _selection(metrics, flavor), jobs, seed)
-    started = perf_counter()
-    with interrupts.orderly(writes=False):
-        interrupted = _fit(ranker, rows, checked if _selects(ranker) else None, keep_partial)
-    seconds = perf_counter() - started
+    if job is None:
+        done = _train_here(ranker, files, keep_partial)
+    else:
+        done = job.train(ranker, files, selects=selects(ranker), keep_partial=keep_partial)
     model = RankingModel.from_estimator(ranker, query_normalization=files.query_normalization)
     found = None
-    if checked is not None:
-        found = measure(checked, ranker.predict(checked).tolist(), metrics, flavor, jobs)
+    if done.checked is not None:
+        found = measure(done.checked, done.scores, metrics, flavor, jobs)
     with interrupts.orderly(writes=True):
         model.save(output)
-    report = {"model": output, "method": method, "seed": seed, **_report(ranker, rows, seconds)}
+    report = {"model": output, "method": method, "seed": seed, **_report(ranker, done)}
     if as_json:
         print_json({**report, "validation": None if found is None else summary(found)})
     else:
@@ -86,7 +93,7 @@ def train(
         if found is not None:
             click.echo()
             print_evaluation(f"on {files.validate}", found)
-    return 130 if interrupted else 0
+    return interrupts.INTERRUPTED if done.interrupted else 0
 
 
 def _selection(metrics: tuple[str, ...], flavor: str) -> dict[str, Any]:
@@ -96,29 +103,22 @@ def _selection(metrics: tuple[str, ...], flavor: str) -> dict[str, Any]:
     return {"metric": parse_metric(metrics[0], flavor=flavor)}
 
 
-def _selects(ranker: Any) -> bool:
-    """Whether validation rows choose the model, and do not only report on it."""
-    searches = "auto" in (ranker.alpha, getattr(ranker, "gamma", None))
-    return searches or getattr(ranker, "regularization", "tikhonov") != "tikhonov"
+def _train_here(ranker: Any, files: TrainingFiles, keep_partial: bool) -> Trained:
+    rows, checked = files.read()
+    watched = checked if selects(ranker) else None
+    fit = ranker.fit if rows.pairs is None else ranker.fit_pairs
+    started = perf_counter()
+    with interrupts.orderly(writes=False):
+        interrupted = train_with_bar(
+            ranker, lambda bar: fit(rows, eval_set=watched, callbacks=bar), keep_partial
+        )
+    seconds = perf_counter() - started
+    scores = None if checked is None else ranker.predict(checked).tolist()
+    return Trained(rows, checked, scores, seconds, interrupted)
 
 
-def _fit(ranker: Any, data: RankingData, watched: RankingData | None, keep_partial: bool) -> bool:
-    """Train; return whether the user interrupted and wants the model so far."""
-    try:
-        with TrainingBar(ranker, selects_by(ranker)) as bar:
-            if data.pairs is None:
-                ranker.fit(data, eval_set=watched, callbacks=bar)
-            else:
-                ranker.fit_pairs(data, eval_set=watched, callbacks=bar)
-    except KeyboardInterrupt:
-        if not (keep_partial and hasattr(ranker, "coef_")):
-            raise
-        click.echo("Interrupted; the best model so far is kept.", err=True)
-        return True
-    return False
-
-
-def _report(ranker: Any, data: RankingData, seconds: float) -> dict[str, Any]:
+def _report(ranker: Any, done: Trained) -> dict[str, Any]:
+    data = done.rows
     report = {
         "rows": data.n_rows,
         "queries": data.n_queries,
@@ -131,8 +131,10 @@ def _report(ranker: Any, data: RankingData, seconds: float) -> dict[str, Any]:
         "gap": ranker.gap_,
         "iterations": ranker.n_iter_,
         "passes": ranker.n_passes_,
-        "seconds": seconds,
+        "seconds": done.seconds,
     }
+    if done.workers is not None:
+        report |= dict(zip(_WORKERS, done.workers, strict=True))
     if hasattr(ranker, "best_score_"):
         report["selection"] = {
             "metric": selects_by(ranker),
@@ -164,6 +166,7 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
         *_selected(report),
         ("objective", f"{report['objective']:.6f}, {_certificate(report)}"),
         ("took", f"{passes} over the data, {seconds_for_people(report['seconds'])}"),
+        *([("over", in_words(*(report[key] for key in _WORKERS)))] if "workers" in report else []),
         ("model", str(report["model"])),
     ]
 

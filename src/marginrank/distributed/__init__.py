@@ -12,15 +12,17 @@ if TYPE_CHECKING:
     from marginrank.distributed.dask_engine import DaskEngine
     from marginrank.distributed.ranker import DaskRanker
     from marginrank.distributed.remote_data import RemoteData
+    from marginrank.distributed.scoring import predict
 
 # Imported at first use: workers come by here too, and need neither scikit-learn nor the rankers.
 _HOMES = {
     "DaskEngine": "marginrank.distributed.dask_engine",
     "DaskRanker": "marginrank.distributed.ranker",
     "RemoteData": "marginrank.distributed.remote_data",
+    "predict": "marginrank.distributed.scoring",
 }
 
-__all__ = ["DaskEngine", "DaskRanker", "RemoteData"]
+__all__ = ["DaskEngine", "DaskRanker", "RemoteData", "predict"]
 
 
 def __getattr__(name: str) -> Any:

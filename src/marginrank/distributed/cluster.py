@@ -218,10 +218,10 @@ def connected(client: Client | str | None, timeout: float, retries: int) -> Iter
         yield Cluster(client, timeout, retries)
         return
     n_workers = default_threads()
+    # No limit of memory: pages of mapped files would count, which the system takes back.
+    own_processes = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True, "memory_limit": 0}
     with (
-        LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-        ) as local,
+        LocalCluster(**own_processes, dashboard_address="127.0.0.1:0") as local,
         Client(local, set_as_default=False) as own,
     ):
         yield Cluster(own, timeout, retries)

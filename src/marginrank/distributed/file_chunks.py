@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,11 +35,14 @@ class FileChunk:
         Columns of the whole; None for as many as the file has.
     sparse : bool or None
         Whether rows are sparse; None for as they are read.
+    reading : tuple of pairs
+        Arguments of ``marginrank.io.read``, by name.
     """
 
     path: Path
     n_features: int | None = None
     sparse: bool | None = None
+    reading: tuple[tuple[str, Any], ...] = ()
 
     in_memory = True
 
@@ -62,7 +66,7 @@ class FileChunk:
                 f"{self.path}: a worker finds no such file. Workers on other machines need the files under "
                 "the same path: put them on storage that all of them share, or copy them to each."
             )
-        return read(self.path)
+        return read(self.path, **dict(self.reading))
 
 
 class _Content(NamedTuple):
@@ -76,12 +80,35 @@ class _Content(NamedTuple):
     qid: Any
     sample_weight: Any
     feature_names: tuple[str, ...] | None
+    comments: Any
 
 
-def file_data(paths: Sequence[str | os.PathLike[str]], cluster: Cluster) -> RemoteData:
-    """Return the data of files, a chunk for each, read on the workers."""
-    chunks = [FileChunk(Path(path).absolute()) for path in paths]
-    found = cluster.of_all(_content, chunks)
+def file_data(
+    paths: Sequence[str | os.PathLike[str]],
+    cluster: Cluster,
+    *,
+    reading: Sequence[Mapping[str, Any]] | None = None,
+    comments: bool = False,
+) -> RemoteData:
+    """Return the data of files, a chunk for each, read on the workers.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+        The files, where workers find them.
+    cluster : Cluster
+        The workers.
+    reading : sequence of mappings, optional
+        Arguments of ``marginrank.io.read``, for each file.
+    comments : bool, default=False
+        Whether the comments of rows come here, too.
+    """
+    options = [{}] * len(paths) if reading is None else reading
+    chunks = [
+        FileChunk(Path(path).absolute(), reading=tuple(sorted(one.items())))
+        for path, one in zip(paths, options, strict=True)
+    ]
+    found = cluster.of_all(partial(_content, comments=comments), chunks)
     first = found[0]
     for path, one in zip(paths, found, strict=True):
         _check_alike(path, one, first)
@@ -101,11 +128,12 @@ def file_data(paths: Sequence[str | os.PathLike[str]], cluster: Cluster) -> Remo
         pair_weight=None,
         pair_margin=None,
         feature_names=first.feature_names,
+        comments=_all_comments(found),
         **groups._asdict(),
     )
 
 
-def _content(chunk: FileChunk) -> _Content:
+def _content(chunk: FileChunk, *, comments: bool) -> _Content:
     data = chunk.read()
     if data.order is not None:
         raise MarginRankError(
@@ -123,6 +151,16 @@ def _content(chunk: FileChunk) -> _Content:
         qid=data.qid,
         sample_weight=data.sample_weight,
         feature_names=data.feature_names,
+        comments=data.comments if comments else None,
+    )
+
+
+def _all_comments(found: Sequence[_Content]) -> Any:
+    if all(one.comments is None for one in found):
+        return None
+    empty = [np.full(one.n_rows, "", dtype=object) for one in found]
+    return np.concatenate(
+        [none if one.comments is None else one.comments for one, none in zip(found, empty, strict=True)]
     )
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from importlib.metadata import version
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,12 @@ from sklearn.base import clone
 
 from marginrank import validation as gate
 from marginrank.distributed.cluster import Cluster, connected
-from marginrank.distributed.journal import journalled
 from marginrank.distributed.sources import evaluation_data, remote_data
-from marginrank.estimators import RankRLS, RankSVM, StructuredRankSVM
+from marginrank.distributed.training import check_trainable, fit_on_workers
 from marginrank.exceptions import MarginRankError
+from marginrank.metrics import Evaluation
+from marginrank.metrics import evaluate as evaluate_scores
 from marginrank.model import RankingModel
-
-_NO_MATTER = {"n_jobs", "verbose"}
-_RANKERS = (RankSVM, RankRLS, StructuredRankSVM)
 
 
 class DaskRanker:
@@ -33,7 +30,8 @@ class DaskRanker:
     Parameters
     ----------
     estimator : RankSVM, RankRLS or StructuredRankSVM
-        What to train; it is copied.
+        What to train; it is copied. With ``warm_start=True`` training starts from the model of the last
+        ``fit``, and the first one from that of the estimator, if it is fitted: on a sample in memory, say.
     client : distributed.Client or str, optional
         The cluster, or the address of its scheduler. By default processes on this machine, one for each
         processor, which are stopped after each call.
@@ -66,9 +64,21 @@ class DaskRanker:
 
     Examples
     --------
-    >>> from marginrank import RankSVM
-    >>> DaskRanker(RankSVM(alpha=1e-3), retries=2)
-    DaskRanker(RankSVM(alpha=0.001))
+    Two workers in this process; ``Client("tcp://scheduler:8786")`` for a cluster.
+
+    >>> import tempfile
+    >>> from distributed import Client
+    >>> from marginrank import RankSVM, write_dataset
+    >>> from marginrank.distributed import DaskRanker
+    >>> train = tempfile.mkdtemp() + "/train.mrd"
+    >>> X, y, qid = [[1.0], [2.0], [4.0], [2.0]], [0, 1, 1, 0], [7, 7, 8, 8]
+    >>> _ = write_dataset(train, X, y, qid=qid, chunk_rows=2)
+    >>> with Client(n_workers=2, processes=False, dashboard_address="127.0.0.1:0") as client:
+    ...     ranker = DaskRanker(RankSVM(alpha=1e-3), client).fit(train)
+    ...     print(ranker.score(train), ranker.evaluate(train, metrics=["map"])["map"])
+    1.0 1.0
+    >>> ranker.to_model()
+    RankingModel('linear', n_features=1, estimator='RankSVM')
     """
 
     def __init__(
@@ -83,17 +93,7 @@ class DaskRanker:
         mmap: bool = True,
         verify: bool = True,
     ) -> None:
-        if not isinstance(estimator, _RANKERS):
-            known = ", ".join(kind.__name__ for kind in _RANKERS)
-            raise MarginRankError(
-                f"DaskRanker trains {known}; got {type(estimator).__name__}. Kernels train in memory, on a "
-                "sample of the rows; a feature map makes columns of them before the data are written."
-            )
-        if getattr(estimator, "solver", None) == "direct":
-            raise MarginRankError(
-                "The direct solver needs the rows in memory, and these lie on workers. Use solver='cg' or "
-                "'auto'."
-            )
+        check_trainable(estimator)
         gate.check_positive(timeout, "timeout", "a positive, finite number of seconds")
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
             raise MarginRankError(f"retries must be an integer of at least 0; got {retries!r}.")
@@ -145,19 +145,12 @@ class DaskRanker:
             cluster.checkpoint = None if path is None else os.fspath(path)
             data = self._remote(source, y, qid, cluster)
             sets = evaluation_data(eval_set, cluster, mmap=self.mmap, verify=self.verify)
-            ranker = clone(self.estimator)
+            ranker = self._start()
             try:
-                with journalled(
-                    data,
-                    sets,
-                    None if path is None else Path(path),
-                    self._parameters(),
-                    resume=self.resume is not None,
-                ) as (rows, validation):
-                    ranker.fit(rows, eval_set=validation, **options)
+                fit_on_workers(ranker, data, sets, path, resume=self.resume is not None, **options)
             finally:
                 self.n_failures_ = cluster.failures
-                if hasattr(ranker, "coef_"):  # also of a training that was interrupted
+                if hasattr(ranker, "n_iter_"):  # also of a training that was interrupted
                     self.ranker_ = ranker
         return self
 
@@ -195,16 +188,51 @@ class DaskRanker:
         with connected(self.client, self.timeout, self.retries) as cluster:
             return float(ranker.score(self._remote(source, y, qid, cluster)))
 
+    def evaluate(
+        self,
+        source: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        metrics: Sequence[str] = ("ndcg@10",),
+        **options: Any,
+    ) -> Evaluation:
+        """Measure the ranking of rows on workers; only labels, ids and scores come here.
+
+        Parameters
+        ----------
+        source, y, qid
+            As in ``fit``.
+        metrics : sequence of str, default=("ndcg@10",)
+            What to measure.
+        **options
+            Others of :func:`marginrank.metrics.evaluate`: ``flavor``, ``docid``, ``n_jobs``.
+
+        Returns
+        -------
+        Evaluation
+            The figures that ``marginrank.metrics.evaluate`` gives to the same scores.
+        """
+        ranker = self._fitted()
+        with connected(self.client, self.timeout, self.retries) as cluster:
+            data = self._remote(source, y, qid, cluster)
+            if data.y is None:
+                raise MarginRankError("These data have no labels to measure against.")
+            scores = ranker.predict(data)
+        return evaluate_scores(data.y, scores, qid=data.qid, metrics=list(metrics), **options)
+
     def to_model(self, **options: Any) -> RankingModel:
         """Return the fitted model alone, as ``to_model`` of the ranker does."""
         model: RankingModel = self._fitted().to_model(**options)
         return model
 
-    def _parameters(self) -> dict[str, str]:
-        """Return all that a model depends on beside the data."""
-        given = self.estimator.get_params(deep=False)
-        kept = {name: repr(value) for name, value in given.items() if name not in _NO_MATTER}
-        return {"ranker": type(self.estimator).__name__, "version": version("marginrank"), **kept}
+    def _start(self) -> Any:
+        """Return the ranker to train, with coefficients only where it starts from them."""
+        ranker = clone(self.estimator)
+        known = getattr(self, "ranker_", self.estimator)
+        if getattr(ranker, "warm_start", False) and hasattr(known, "coef_"):
+            ranker.coef_ = known.coef_
+        return ranker
 
     def _remote(self, source: Any, y: Any, qid: Any, cluster: Cluster) -> Any:
         return remote_data(source, y, qid, cluster, mmap=self.mmap, verify=self.verify)

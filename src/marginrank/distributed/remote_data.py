@@ -23,7 +23,7 @@ class RemoteData(RankingData):
     """
 
     def __init__(self, X: RemoteMatrix, **known: Any) -> None:
-        self._set(X=X, comments=None, allow_nonfinite=False, **known)
+        self._set(**{"comments": None, **known}, X=X, allow_nonfinite=False)
 
     @classmethod
     def like(cls, data: RankingData, X: RemoteMatrix) -> RemoteData:

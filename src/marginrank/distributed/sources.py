@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +13,26 @@ from marginrank.data import RankingData
 from marginrank.distributed.cluster import Cluster
 from marginrank.distributed.collections import collection_data, is_collection
 from marginrank.distributed.dask_engine import DaskEngine
-from marginrank.distributed.disk_chunks import disk_chunks
+from marginrank.distributed.disk_chunks import DiskChunk, disk_chunks
 from marginrank.distributed.file_chunks import file_data
 from marginrank.distributed.remote_data import RemoteData
 from marginrank.engines import RemoteMatrix
 from marginrank.exceptions import MarginRankError
-from marginrank.io import DiskDataset, open_dataset
+from marginrank.io import DiskDataset, format_of, open_dataset
 from marginrank.io.dataset_manifest import chunk_rows
+from marginrank.model import align_width
 from marginrank.queries import offsets
 
 
 def remote_data(source: Any, y: Any, qid: Any, cluster: Cluster, *, mmap: bool, verify: bool) -> RemoteData:
     """Return the data of a source, its features on the workers."""
+    _check_paths(source)
     if isinstance(source, str | os.PathLike):
         source = open_dataset(source, mmap=mmap, verify=verify)
     if isinstance(source, DiskDataset):
         if y is not None or qid is not None:
             raise MarginRankError("A data set on disk carries y and qid; do not pass them again.")
-        return _from_disk(source, cluster, mmap=mmap, verify=verify)
+        return from_disk(source, cluster, mmap=mmap, verify=verify)
     if isinstance(source, list) and source and all(isinstance(one, str | os.PathLike) for one in source):
         if y is not None or qid is not None:
             raise MarginRankError("The files carry y and qid; do not pass them again.")
@@ -43,11 +46,70 @@ def remote_data(source: Any, y: Any, qid: Any, cluster: Cluster, *, mmap: bool, 
     )
 
 
-def _from_disk(data: DiskDataset, cluster: Cluster, *, mmap: bool, verify: bool) -> RemoteData:
+def _check_paths(source: Any) -> None:
+    """Refuse a file where a data set on disk is expected, and the other way round."""
+    if isinstance(source, str | os.PathLike) and Path(source).is_file():
+        raise MarginRankError(
+            f"{source}: a file, where the folder of a data set on disk (.mrd) was expected. Put it into a "
+            "list, and each file becomes a chunk; or convert it, by marginrank.io.convert_to_dataset."
+        )
+    if isinstance(source, list):
+        for one in source:
+            if isinstance(one, str | os.PathLike) and (Path(one).is_dir() or format_of(one) == "mrd"):
+                raise MarginRankError(
+                    f"{one}: a data set on disk stands alone, not in a list with others; write one of all."
+                )
+
+
+def from_disk(
+    data: DiskDataset, cluster: Cluster, *, mmap: bool, verify: bool, n_features: int | None = None
+) -> RemoteData:
+    """Return a data set on disk, its features on the workers.
+
+    Parameters
+    ----------
+    data : DiskDataset
+        The data set.
+    cluster : Cluster
+        The workers.
+    mmap, verify : bool
+        Whether workers map chunks into memory, and compare them with their checksums.
+    n_features : int, optional
+        Another width: further columns are 0, and those beyond are left out.
+    """
     manifest, chunks = disk_chunks(Path(data.path), mapped=mmap, verify=verify)
     bounds = offsets(np.array([chunk_rows(chunk) for chunk in manifest.chunks]))
-    engine = DaskEngine(cluster, chunks)
-    return RemoteData.like(data, RemoteMatrix(engine, bounds, manifest.n_features, np.dtype(manifest.dtype)))
+    width = manifest.n_features if n_features is None else n_features
+    same = width == manifest.n_features
+    engine = DaskEngine(cluster, chunks if same else [_OfWidth(chunk, width) for chunk in chunks])
+    return RemoteData.like(data, RemoteMatrix(engine, bounds, width, np.dtype(manifest.dtype)))
+
+
+@dataclass(frozen=True)
+class _OfWidth:
+    """A chunk on disk in another width.
+
+    Parameters
+    ----------
+    chunk : DiskChunk
+        The chunk.
+    n_features : int
+        Its columns from now on.
+    """
+
+    chunk: DiskChunk
+    n_features: int
+
+    in_memory = True
+
+    @property
+    def fingerprint(self) -> str:
+        """The checksum of the file, and the width."""
+        return f"{self.chunk.fingerprint}/{self.n_features}"
+
+    def load(self) -> Any:
+        """Return the features."""
+        return align_width(self.chunk.load(), self.n_features, ignore_unknown=True)
 
 
 def evaluation_data(eval_set: Any, cluster: Cluster, *, mmap: bool, verify: bool) -> Any:

@@ -1,0 +1,89 @@
+"""Ranking data whose features are on workers, as commands name them: an ``.mrd`` folder, or files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank import io as formats
+from marginrank.cli.options import Reading
+from marginrank.cli.unknown_features import refuse_unknown
+from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError
+from marginrank.io import DiskDataset, open_dataset
+
+if TYPE_CHECKING:
+    from marginrank.distributed import RemoteData
+    from marginrank.distributed.cluster import Cluster
+    from marginrank.model import RankingModel
+
+
+class WorkerRows(NamedTuple):
+    """Rows by their labels, ids and comments, which are here, and by their features, which are not."""
+
+    known: RankingData
+    remote: RemoteData
+
+
+def is_dataset(path: str, reading: Reading) -> bool:
+    """Whether a path is read as a data set on disk."""
+    return (reading.format or formats.format_of(path)) == "mrd"
+
+
+def worker_rows(
+    paths: Sequence[str], reading: Reading, cluster: Cluster, *, comments: bool = False
+) -> WorkerRows:
+    """Return the rows of a data set on disk, or of files, each of which becomes a chunk."""
+    from marginrank.distributed.file_chunks import file_data
+    from marginrank.distributed.sources import from_disk
+
+    if any(is_dataset(path, reading) for path in paths):
+        if len(paths) > 1:
+            raise click.UsageError("An .mrd folder stands alone; name one, or several files that are none.")
+        reading.arguments(paths[0], "mrd")
+        disk = open_dataset(paths[0])
+        return WorkerRows(disk, from_disk(disk, cluster, mmap=True, verify=True))
+    kinds = [reading.format or formats.format_of(path) or "letor" for path in paths]
+    options = [
+        {"format": kind, **reading.arguments(path, kind)} for path, kind in zip(paths, kinds, strict=True)
+    ]
+    data = file_data(paths, cluster, reading=options, comments=comments)
+    return WorkerRows(data, data)
+
+
+def validation_rows(
+    path: str, reading: Reading, like: RankingData, ignore_unknown: bool, cluster: Cluster
+) -> WorkerRows:
+    """Return a data set on disk to select by or to report on, in the width of the training data."""
+    from marginrank.distributed.sources import from_disk
+
+    disk, remote = worker_rows([path], reading, cluster)
+    assert isinstance(disk, DiskDataset)
+    if disk.feature_names is not None and like.feature_names is not None:
+        if disk.feature_names != like.feature_names:
+            raise MarginRankError(
+                f"{path}: expected the columns of the training data, in their order, got others. Workers do "
+                "not put columns in order; name a file of another format, which is read into memory."
+            )
+    elif disk.n_features != like.n_features:
+        if not ignore_unknown:
+            refuse_unknown(remote.X, like.n_features, reading.first_feature)
+        remote = from_disk(disk, cluster, mmap=True, verify=True, n_features=like.n_features)
+    return WorkerRows(disk, remote)
+
+
+def worker_scores(
+    model: RankingModel, rows: WorkerRows, ignore_unknown: bool, first: int
+) -> NDArray[np.float64]:
+    """Return the scores that a model gives to rows on workers, in their order."""
+    from marginrank.distributed.scoring import model_scores
+
+    X: Any = rows.remote.X
+    by_name = model.feature_names is not None and rows.known.feature_names is not None
+    if not (by_name or ignore_unknown):
+        refuse_unknown(X, model.n_features, first)
+    return model_scores(model, rows.remote, ignore_unknown=True)

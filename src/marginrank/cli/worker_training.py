@@ -1,0 +1,179 @@
+"""``train --dask``: over workers, with a checkpoint to go on from."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from marginrank.cli import interrupts
+from marginrank.cli.files import labelled, read_data, with_pairs, with_weights
+from marginrank.cli.predict import aligned
+from marginrank.cli.training import Trained, train_with_bar
+from marginrank.cli.training_files import TrainingFiles
+from marginrank.cli.worker_data import WorkerRows, is_dataset, validation_rows, worker_rows
+from marginrank.cli.workers import Workers, over_workers
+from marginrank.data import RankingData
+from marginrank.exceptions import MarginRankError
+
+if TYPE_CHECKING:
+    from marginrank.distributed import RemoteData
+    from marginrank.distributed.cluster import Cluster
+
+
+@dataclass(frozen=True)
+class WorkerJob:
+    """A training over workers, as asked for on the command line.
+
+    Parameters
+    ----------
+    workers : Workers
+        The workers.
+    data : tuple of str
+        An ``.mrd`` folder, or files.
+    checkpoint, resume : str or None
+        A file to begin, or one to go on from.
+    """
+
+    workers: Workers
+    data: tuple[str, ...]
+    checkpoint: str | None
+    resume: str | None
+
+    @property
+    def journal(self) -> str | None:
+        """The file that answers of the workers are kept in."""
+        return self.resume if self.checkpoint is None else self.checkpoint
+
+    def check(self, method: str, parameters: dict[str, Any], files: TrainingFiles) -> None:
+        """Refuse what cannot work before anything is read or started."""
+        if method == "kernel":
+            raise click.UsageError(
+                "--dask trains the linear methods: ranksvm, rankrls and structured. Kernels train in memory; "
+                "leave out --dask, and take a sample of the rows if they are too many."
+            )
+        if parameters.get("solver") == "direct":
+            raise click.UsageError("--solver direct needs the rows in memory; with --dask use cg, or auto.")
+        if files.normalize != "none":
+            raise click.UsageError(
+                "--normalize query needs the rows in memory; with --dask name files that are normalised "
+                "already."
+            )
+        if self.checkpoint is not None and os.path.exists(self.checkpoint):
+            raise MarginRankError(
+                f"{self.checkpoint}: there is a checkpoint already. Go on from it with --resume, or "
+                "remove it."
+            )
+        if self.resume is not None and not os.path.exists(self.resume):
+            raise MarginRankError(f"{self.resume}: there is no checkpoint to go on from.")
+
+    def train(self, ranker: Any, files: TrainingFiles, *, selects: bool, keep_partial: bool) -> Trained:
+        """Train a ranker in place, and score the validation rows."""
+        with self.workers.connected() as cluster:
+            cluster.checkpoint = self.journal
+            at_first = len(cluster.workers())
+            rows = self._rows(files, cluster)
+            checked = None if files.validate is None else _validation(files, rows, cluster)
+            started = perf_counter()
+            interrupted = self._fit(ranker, rows, checked if selects else None, keep_partial)
+            seconds = perf_counter() - started
+            scores = None if checked is None else ranker.predict(_features(checked)).tolist()
+            return Trained(
+                rows,
+                checked.known if isinstance(checked, WorkerRows) else checked,
+                scores,
+                seconds,
+                interrupted,
+                (at_first, len(cluster.workers(look=True)), cluster.failures),
+            )
+
+    def _rows(self, files: TrainingFiles, cluster: Cluster) -> RemoteData:
+        """Return the training rows, with weights or pairs of other files."""
+        from marginrank.distributed import RemoteData
+
+        known, remote = worker_rows(self.data, files.reading, cluster, comments=files.pairs is not None)
+        if files.weights is not None:
+            known = with_weights(known, files.weights)
+        if files.pairs is not None:
+            known = with_pairs(known, files.pairs, files.pairs_by)
+        return RemoteData.like(known, remote.X)
+
+    def _fit(self, ranker: Any, rows: RemoteData, checked: Any, keep_partial: bool) -> bool:
+        from marginrank.distributed.training import fit_on_workers
+
+        sets = None if checked is None else _features(checked)
+        resume = self.resume is not None
+        try:
+            return train_with_bar(
+                ranker,
+                lambda bar: fit_on_workers(ranker, rows, sets, self.journal, resume=resume, callbacks=bar),
+                keep_partial,
+            )
+        except BaseException:
+            if self.journal is not None and os.path.exists(self.journal):
+                interrupts.say(
+                    f"Interrupted; no model was written. To go on there, give the same command with --resume "
+                    f"{self.journal}{'' if resume else ' in place of --checkpoint'}."
+                )
+            raise
+
+
+def _validation(files: TrainingFiles, like: RankingData, cluster: Cluster) -> WorkerRows | RankingData:
+    """Return validation rows: those of a data set on disk on the workers, others here."""
+    path = str(files.validate)
+    if is_dataset(path, files.reading):
+        found = validation_rows(path, files.reading, like, files.ignore_unknown, cluster)
+        labelled(found.known, path)
+        return found
+    rows = read_data(path, files.reading)
+    labelled(rows, path)
+    return aligned(rows, like, files.ignore_unknown, files.reading.first_feature)
+
+
+def _features(rows: WorkerRows | RankingData) -> RankingData:
+    return rows.remote if isinstance(rows, WorkerRows) else rows
+
+
+_OPTIONS = (
+    click.option(
+        "--checkpoint",
+        type=click.Path(dir_okay=False),
+        help="With --dask: a new file that a stopped training can go on from.",
+    ),
+    click.option(
+        "--resume",
+        type=click.Path(dir_okay=False),
+        help="With --dask: go on from this checkpoint, with the same data and options.",
+    ),
+)
+
+
+def training_over_workers(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--dask``, ``--checkpoint`` and ``--resume``; the command gets a ``job``, or None."""
+
+    @functools.wraps(command)
+    def wrapped(
+        workers: Workers | None,
+        data: tuple[str, ...],
+        checkpoint: str | None,
+        resume: str | None,
+        **parameters: Any,
+    ) -> Any:
+        if workers is None:
+            for name, value in (("--checkpoint", checkpoint), ("--resume", resume)):
+                if value is not None:
+                    raise click.UsageError(f"{name} is for --dask.")
+            return command(job=None, data=data[0], **parameters)
+        if checkpoint is not None and resume is not None:
+            raise click.UsageError("--resume goes on with its own checkpoint; give one of the two.")
+        job = WorkerJob(workers, data, checkpoint, resume)
+        return command(job=job, data=data[0], **parameters)
+
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return over_workers(wrapped)

@@ -1,0 +1,96 @@
+"""Models over data that lie on workers: rows are scored where they are, and only scores travel."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from distributed import Client, get_worker
+from numpy.typing import NDArray
+
+from marginrank.data import RankingData
+from marginrank.distributed.cluster import connected
+from marginrank.distributed.remote_data import RemoteData
+from marginrank.distributed.sources import remote_data
+from marginrank.exceptions import MarginRankError
+from marginrank.model import RankingModel, align_width
+
+
+def predict(
+    model: RankingModel,
+    source: Any,
+    client: Client | str | None = None,
+    *,
+    ignore_unknown: bool = False,
+    timeout: float = 600.0,
+    retries: int = 5,
+    mmap: bool = True,
+    verify: bool = True,
+) -> NDArray[np.float64]:
+    """Return the scores that a model gives to rows on workers, in the order of the rows.
+
+    Parameters
+    ----------
+    model : RankingModel
+        Any model, also of a kernel; a file of one is opened by ``RankingModel.load``.
+    source : path or DiskDataset, list of paths, Dask array or Dask data frame
+        As in ``DaskRanker.fit``. It may be narrower than the model: further columns are 0.
+    client : distributed.Client or str, optional
+        The cluster, or the address of its scheduler. By default processes on this machine.
+    ignore_unknown : bool, default=False
+        Leave out columns that the model does not know; they are an error otherwise.
+    timeout : float, default=600
+        Seconds that the pass over the data, or waiting for a worker, may take.
+    retries : int, default=5
+        How often a pass that failed is repeated.
+    mmap, verify : bool, default=True
+        Whether workers map chunks on disk into memory, and compare them with their checksums.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Scores; those of ``model.predict``, bit for bit.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from distributed import Client
+    >>> from marginrank import RankingModel, write_dataset
+    >>> from marginrank.distributed import predict
+    >>> folder = tempfile.mkdtemp() + "/a.mrd"
+    >>> _ = write_dataset(folder, [[1.0, 2.0], [3.0, 4.0]], [0, 1], qid=[1, 1])
+    >>> with Client(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as client:
+    ...     print(predict(RankingModel([2.0, 1.0]), folder, client))
+    [ 4. 10.]
+    """
+    with connected(client, timeout, retries) as cluster:
+        data = remote_data(source, None, None, cluster, mmap=mmap, verify=verify)
+        return model_scores(model, data, ignore_unknown=ignore_unknown)
+
+
+def model_scores(
+    model: RankingModel, data: RemoteData, *, ignore_unknown: bool = False
+) -> NDArray[np.float64]:
+    """Return the scores that a model gives to data on workers."""
+    normalizes = model.query_normalization is not None
+    if normalizes and data.qid is None and data.X.n_chunks > 1:
+        raise MarginRankError(
+            "The model normalises within queries, and these data are one ranking in several chunks; write "
+            "them as one chunk."
+        )
+    names = None if model.feature_names is None else data.feature_names
+    score = partial(_scores, model=model, names=names, ignore_unknown=ignore_unknown)
+    parts = [part for _, _, part in data.X.map_blocks(score, along=data.qid if normalizes else None)]
+    return np.concatenate(parts)
+
+
+def _scores(
+    X: Any, qid: Any, *, model: RankingModel, names: tuple[str, ...] | None, ignore_unknown: bool
+) -> NDArray[np.float64]:
+    n_jobs = int(get_worker().state.nthreads)
+    if names is not None:
+        unlabelled = RankingData(X, np.zeros(X.shape[0]), qid=qid, feature_names=names)
+        return model.predict(unlabelled, n_jobs=n_jobs)
+    wide = align_width(X, model.n_features, ignore_unknown=ignore_unknown)
+    return model.predict(wide, qid, n_jobs=n_jobs)
