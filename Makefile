@@ -7,6 +7,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 NATIVE_SOURCES := $(wildcard native/bindings/* native/include/marginrank/*.hpp) CMakeLists.txt pyproject.toml
+# They start processes of their own, so they run alone.
+CLUSTER_TESTS := tests/unit/distributed tests/unit/cli/test_dask_commands.py src/marginrank/distributed
 NATIVE_BUILD ?= build/native-tests
 
 export PATH := $(abspath $(BIN)):$(PATH)
@@ -54,7 +56,8 @@ native-test: setup
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(BIN)/ctest --test-dir $(NATIVE_BUILD) --output-on-failure
 
 python-test: setup
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(CLUSTER_TESTS:%=--ignore %)
+	$(BIN)/python -m pytest $(CLUSTER_TESTS)
 
 bench: setup
 	$(BIN)/python benchmarks/linear.py

@@ -80,6 +80,7 @@ def test_killed_workers_change_no_bit(cluster, breakable, path, tmp_path, monkey
     rng = np.random.default_rng(0)
 
     def kill_soon():
+        breakable.wait_for_workers(2, timeout=60)  # a nanny gives up on a worker that dies while it starts
         # Within the passes that follow, which take some hundredths of a second each.
         Timer(rng.uniform(0.0, 0.1), kill, (one_pid(cluster, rng),)).start()
 
@@ -98,7 +99,7 @@ def test_a_worker_that_hangs_is_done_without(cluster, breakable, path):
         os.kill(stopped[0], signal.SIGSTOP)
 
     try:
-        ranker = DaskRanker(estimator(), breakable, timeout=3).fit(path, callbacks=At([2], stop))
+        ranker = DaskRanker(estimator(), breakable, timeout=6).fit(path, callbacks=At([2], stop))
     finally:
         os.kill(stopped[0], signal.SIGCONT)
     assert np.array_equal(ranker.ranker_.coef_, expected)
