@@ -50,7 +50,7 @@ class Buffers:
                 memory = self._free.pop(min(fitting, key=lambda k: len(self._free[k])))
             else:
                 self._free = self._free[:-1]  # too small, now and probably later
-                memory = np.empty(size, dtype=np.uint8)
+                memory = _whole_pages(size)
         # By way of a memoryview, so that all views of the array have it for their base.
         lent = np.frombuffer(memory.data, dtype=np.uint8, count=size)
         weakref.finalize(lent, self._take_back, memory).atexit = False
@@ -60,6 +60,17 @@ class Buffers:
         with self._lock:
             if len(self._free) < _KEPT:
                 self._free.append(memory)
+
+
+def _whole_pages(size: int) -> NDArray[np.uint8]:
+    """Return memory that starts with a page, as the pages of a file do.
+
+    Processors copy fast where both sides are aligned alike. Memory from the heap starts 16 bytes into a page;
+    on an AMD EPYC the system took four times as long to copy a file there.
+    """
+    memory = np.empty(size + mmap.PAGESIZE, dtype=np.uint8)
+    start = -memory.ctypes.data % mmap.PAGESIZE
+    return memory[start : start + size]
 
 
 def announce(path: Path, n_bytes: int) -> None:
@@ -81,8 +92,16 @@ def fetch(mapped: NDArray[Any]) -> None:
 
 
 def _populated(mapped: NDArray[Any]) -> bool:
-    """Whether the system could be told to fetch all pages at once, which costs half of touching them."""
+    """Whether the system could be told to fetch all pages at once.
+
+    It costs half of touching them; a tenth where the file is read from disk in huge pages, which stay so in
+    the cache of the system for the passes to come. Systems that have none for files refuse that advice, and
+    nothing is lost.
+    """
     start = mapped.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
     length = mapped.ctypes.data + mapped.nbytes - start
-    libc: Any = ctypes.CDLL(None)
-    return bool(libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), _POPULATE_READ) == 0)
+    advise = ctypes.CDLL(None).madvise
+    advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    for advice in (mmap.MADV_HUGEPAGE, mmap.MADV_SEQUENTIAL):
+        advise(start, length, advice)
+    return bool(advise(start, length, _POPULATE_READ) == 0)
