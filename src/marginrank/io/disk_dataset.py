@@ -213,12 +213,11 @@ class DiskDataset(RankingData):
         """Return the features of a chunk, looked through when they are loaded for the first time."""
         if not self._mapped:
             self._announce_next(number)
-            self._check(number, seal=self._verify)
+        self._check(number, seal=self._verify)
         arrays = self._features(number)
         if self._mapped:
-            for values in arrays.values():  # before anything else reads the file: in huge pages
+            for values in arrays.values():
                 fetch(values)
-            self._check(number, seal=self._verify)
         return rows.matrix_from(arrays, self.n_features)
 
     def _announce_next(self, number: int) -> None:
