@@ -2,12 +2,15 @@
 
 Writes generated data sets (dense float32 rows of 136 features; sparse rows of 47,000 features, as words of
 texts) and times passes over them: the hinge of ``RankSVM`` with its gradient, one read of the features each.
-Mapped and read, with the files in the cache of the system (warm) and without (cold), beside reading the same
-files one after another, and beside the pass over the same rows in memory. The share is that of the slower of
-these two.
+Mapped and read, from disk (cold: the system is told to forget the files first) and from the cache of the
+system (warm: right after a cold one of the same kind), beside reading the same files one after another, and
+beside the pass over the same rows in memory. The share is that of the slower of these two; beside wall times,
+which other work on the machine stretches, that of processor times.
 
     python benchmarks/scale.py                          # 1 GB each, chunks of 64 MB
     python benchmarks/scale.py --gigabytes 4 --chunk-megabytes 256
+    python benchmarks/scale.py --dask                   # what a call to two Dask workers costs
+    python benchmarks/scale.py --fit                    # the coefficients of docs/scaling.md, and its picture
     python benchmarks/scale.py --limit 700              # 2.1 GB, converted and trained within 700 MB
 
 With ``--limit`` a process converts LETOR text and trains on the result, three times as large as the limit on
@@ -18,6 +21,7 @@ shows that an allocation of the size of the limit fails.
 from __future__ import annotations
 
 import argparse
+import mmap
 import os
 import resource
 import tempfile
@@ -27,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank import RankingData, RankSVM, dump_letor, open_dataset, write_dataset
@@ -76,8 +81,8 @@ def drop_from_cache(folder: Path) -> None:
 
 
 def read_files(folder: Path) -> None:
-    """Read all files one after another."""
-    buffer = bytearray(READ_BYTES)
+    """Read all files one after another, into memory that starts with a page: the fastest there is."""
+    buffer = mmap.mmap(-1, READ_BYTES)
     for path in sorted(folder.glob("chunk-*.bin")):
         with open(path, "rb", buffering=0) as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
@@ -85,15 +90,11 @@ def read_files(folder: Path) -> None:
                 pass
 
 
-def seconds(work: Callable[[], Any], repeats: int, before: Callable[[], Any] = lambda: None) -> float:
-    """Return the shortest of some wall times."""
-    times = []
-    for _ in range(repeats):
-        before()
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
+def seconds(work: Callable[[], Any]) -> NDArray[np.float64]:
+    """Return wall time and processor time."""
+    start = time.perf_counter(), time.process_time()
+    work()
+    return np.array([time.perf_counter() - start[0], time.process_time() - start[1]])
 
 
 def pass_over(data: Any, n_threads: int) -> Callable[[], Any]:
@@ -118,17 +119,22 @@ def measure(name: str, folder: Path, options: argparse.Namespace) -> None:
     works = {"pass in memory": pass_over(ds.in_memory(), options.jobs)}
     works["reading the files"] = lambda: read_files(folder)
     works |= {f"pass, {way}": one for way, one in passes.items()}
-    best = dict.fromkeys([(name, cold) for cold in (False, True) for name in works], np.inf)
-    del best["pass in memory", True]  # it reads no file
+    best = {(name, cold): np.full(2, np.inf) for cold in (False, True) for name in works}
     for _ in range(options.repeats):  # in turn, so that a busy moment of the machine meets all of them
-        for name, cold in best:
-            forget = (lambda: drop_from_cache(folder)) if cold else (lambda: None)
-            best[name, cold] = min(best[name, cold], seconds(works[name], 1, forget))
+        for name, work in works.items():
+            drop_from_cache(folder)
+            for cold in (True, False):
+                best[name, cold] = np.minimum(best[name, cold], seconds(work))
+    memory = best["pass in memory", False]
     for (name, cold), took in best.items():
-        slower = max(best["reading the files", cold], best["pass in memory", False])
-        share = f"  {slower / took:5.0%}" if "," in name else ""
+        if name == "pass in memory" and cold:  # it reads no file
+            continue
+        # Processor time: that of the pass and of reading together, for both need it.
+        needed = memory[1] + (best["reading the files", cold][1] if cold or name == "pass, read" else 0.0)
+        slower = max(best["reading the files", cold][0], memory[0])
+        share = f"  {slower / took[0]:5.0%}  {needed / took[1]:5.0%}" if "," in name else ""
         label = f"{name}, {'cold' if cold else 'warm'}"
-        print(f"  {label:<28}{took:7.3f} s  {size / took / 1e9:6.2f} GB/s{share}")
+        print(f"  {label:<26}{took[0]:7.3f} s  {size / took[0] / 1e9:6.2f} GB/s {took[1]:7.3f} s CPU{share}")
 
 
 def write_text(path: Path, n_bytes: float) -> None:
@@ -153,15 +159,15 @@ def train_within(megabytes: int, folder: Path, options: argparse.Namespace) -> N
     else:
         raise SystemExit("The limit does not hold here.")
     chunk = int(options.chunk_megabytes * 1e6)
-    took = seconds(lambda: convert_to_dataset(text, target, chunk_bytes=chunk, n_jobs=options.jobs), 1)
+    took, _ = seconds(lambda: convert_to_dataset(text, target, chunk_bytes=chunk, n_jobs=options.jobs))
     size = sum(path.stat().st_size for path in target.glob("chunk-*.bin"))
     print(f"converted {text.stat().st_size / 1e9:.2f} GB of text in {took:.0f} s")
-    for mmap in (False, True):
+    for mapped in (False, True):
         ranker = RankSVM(alpha=1e-3, n_jobs=options.jobs)
-        ds = open_dataset(target, mmap=mmap)
-        took = seconds(lambda ranker=ranker, ds=ds: ranker.fit(ds), 1)
+        ds = open_dataset(target, mmap=mapped)
+        took, _ = seconds(lambda ranker=ranker, ds=ds: ranker.fit(ds))
         print(
-            f"trained on {ds}, {size / 1e9:.2f} GB, {'mapped' if mmap else 'read'}: {took:.0f} s, "
+            f"trained on {ds}, {size / 1e9:.2f} GB, {'mapped' if mapped else 'read'}: {took:.0f} s, "
             f"{ranker.n_passes_:g} passes, gap {ranker.gap_:.1e}"
         )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
@@ -179,7 +185,15 @@ def main() -> None:
     parser.add_argument(
         "--limit", type=int, help="Megabytes that may be allocated, to train on three times as many."
     )
+    parser.add_argument("--dask", action="store_true", help="Time calls to Dask workers.")
+    parser.add_argument("--fit", action="store_true", help="Fit the cost model of docs/scaling.md.")
+    parser.add_argument("--picture", help="Where --fit draws it.")
     options = parser.parse_args()
+    if options.dask or options.fit:
+        import scale_costs
+
+        scale_costs.report(fit=options.fit, picture=options.picture)
+        return
     makers = {"dense": dense_blocks, "sparse": sparse_blocks}
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         if options.limit:

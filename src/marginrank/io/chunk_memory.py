@@ -30,6 +30,8 @@ class Buffers:
     >>> first = buffers.lend(100)
     >>> view = first[10:20].view(np.int8)
     >>> address = first.ctypes.data
+    >>> address % mmap.PAGESIZE
+    0
     >>> del first  # the view still looks at it
     >>> buffers.lend(50).ctypes.data == address
     False
@@ -50,7 +52,7 @@ class Buffers:
                 memory = self._free.pop(min(fitting, key=lambda k: len(self._free[k])))
             else:
                 self._free = self._free[:-1]  # too small, now and probably later
-                memory = np.empty(size, dtype=np.uint8)
+                memory = _whole_pages(size)
         # By way of a memoryview, so that all views of the array have it for their base.
         lent = np.frombuffer(memory.data, dtype=np.uint8, count=size)
         weakref.finalize(lent, self._take_back, memory).atexit = False
@@ -60,6 +62,17 @@ class Buffers:
         with self._lock:
             if len(self._free) < _KEPT:
                 self._free.append(memory)
+
+
+def _whole_pages(size: int) -> NDArray[np.uint8]:
+    """Return memory that starts with a page, as the pages of a file do.
+
+    Processors copy fast where both sides are aligned alike. Memory from the heap starts 16 bytes into a page;
+    on an AMD EPYC the system took four times as long to copy a file there.
+    """
+    memory = np.empty(size + mmap.PAGESIZE, dtype=np.uint8)
+    start = -memory.ctypes.data % mmap.PAGESIZE
+    return memory[start : start + size]
 
 
 def announce(path: Path, n_bytes: int) -> None:
@@ -81,7 +94,12 @@ def fetch(mapped: NDArray[Any]) -> None:
 
 
 def _populated(mapped: NDArray[Any]) -> bool:
-    """Whether the system could be told to fetch all pages at once, which costs half of touching them."""
+    """Whether the system could be told to fetch all pages at once, which costs half of touching them.
+
+    Without the advice to use huge pages: they make passes from the cache cheaper by a quarter, but on the
+    virtual machine where it was tried a pass from disk took three times the processor time, probably because
+    its host takes free memory back.
+    """
     start = mapped.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
     length = mapped.ctypes.data + mapped.nbytes - start
     libc: Any = ctypes.CDLL(None)
