@@ -57,7 +57,7 @@ native-test: setup
 
 python-test: setup
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(CLUSTER_TESTS:%=--ignore %)
-	$(BIN)/python -m pytest $(CLUSTER_TESTS)
+	set -e; for part in $(CLUSTER_TESTS); do $(BIN)/python -m pytest $$part; done
 
 bench: setup
 	$(BIN)/python benchmarks/linear.py
