@@ -200,7 +200,7 @@ class PointAfar(Point):
         return self.objective.scores(self.w)
 
     @cached_property
-    def score_point(self) -> ScorePoint:  # type: ignore[override]
+    def score_point(self) -> ScorePoint:  # type: ignore[override]  # read as the attribute is
         """The loss at the scores."""
         return self.objective.loss.at(self.scores)
 

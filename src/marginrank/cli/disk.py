@@ -23,7 +23,7 @@ STREAMED = ("letor", "csv", "parquet", "mrd")
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
-class _Size(click.ParamType):  # type: ignore[type-arg]
+class _Size(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases of click only
     """A number of bytes, such as 64MB or 1GB."""
 
     name = "size"

@@ -74,7 +74,7 @@ class Journal:
 
     def _begun(self, header: dict[str, Any]) -> IO[bytes]:
         try:
-            file = open(self.path, "xb")  # noqa: SIM115
+            file = open(self.path, "xb")  # noqa: SIM115  # open until the training ends
         except FileExistsError:
             raise MarginRankError(
                 f"{self.path}: there is a checkpoint already. Go on from it with resume=, or remove it."
@@ -87,7 +87,7 @@ class Journal:
 
     def _reopened(self, header: dict[str, Any]) -> IO[bytes]:
         try:
-            file = open(self.path, "r+b")  # noqa: SIM115
+            file = open(self.path, "r+b")  # noqa: SIM115  # open until the training ends
         except OSError as error:
             raise MarginRankError(f"{self.path}: cannot read the checkpoint ({error.strerror}).") from None
         self._records = unpack(file)

@@ -115,7 +115,7 @@ class Held:
 def load_chunk(source: Source) -> Chunk:
     """Load a chunk."""
     chunk = Chunk(source)
-    chunk.made  # noqa: B018
+    chunk.made  # noqa: B018  # made now, not in the first pass
     return chunk
 
 
@@ -123,7 +123,7 @@ def hold_chunk(chunk: Chunk, make: Callable[[Any, Any, int], Any], part: Any) ->
     """Make something of a chunk."""
     held = Held(chunk, make, part)
     with one_blas_thread():
-        held.made  # noqa: B018
+        held.made  # noqa: B018  # made now, not in the first pass
     return held
 
 

@@ -27,8 +27,9 @@ from marginrank.validation import Vector
 
 # How far the knots lie apart at eps = 1e-3; what models between them miss grows with the distance. Farther
 # apart they need as many solutions between them, closer each one costs its start.
-_FACTOR = 1.9
-_GROWTH = 1.0 / 16.0
+# Planes beside those that are needed let them lie farther apart.
+_FACTOR, _GROWTH = 1.6, 1.0 / 6.0
+_FACTOR_WITH_PLANES, _GROWTH_WITH_PLANES = 1.9, 1.0 / 16.0
 # Parts of eps: what a solution goes down to, and what every node must reach, so that lines from there go
 # somewhere: a node that only just reaches eps proves nothing beside it.
 _SOLVED, _PROVED = 0.8, 0.95
@@ -144,7 +145,7 @@ class PathTracer:
         return status
 
     def _descend(self, alpha_max: float, alpha_min: float, report: Callable[[], bool]) -> str:
-        steps = steps_between(alpha_max, alpha_min, self._eps)
+        steps = steps_between(alpha_max, alpha_min, self._eps, with_planes=bool(self._with_cut))
         upper = self._solve(alpha_max, None)
         if upper is None:
             return "stalled"
@@ -287,15 +288,18 @@ class PathTracer:
             self._knot_at(self.nodes[-1], *self._segment)
 
 
-def steps_between(alpha_max: float, alpha_min: float, eps: float) -> int:
+def steps_between(alpha_max: float, alpha_min: float, eps: float, *, with_planes: bool = False) -> int:
     """Return in how many steps a path goes down, if none needs another one between.
 
     Examples
     --------
     >>> steps_between(1.0, 1e-4, eps=1e-3), steps_between(1.0, 1e-4, eps=1e-2)
-    (15, 13)
+    (20, 14)
+    >>> steps_between(1.0, 1e-4, eps=1e-3, with_planes=True)
+    15
     """
-    distance = np.log(_FACTOR) * (eps / 1e-3) ** _GROWTH
+    factor, growth = (_FACTOR_WITH_PLANES, _GROWTH_WITH_PLANES) if with_planes else (_FACTOR, _GROWTH)
+    distance = np.log(factor) * (eps / 1e-3) ** growth
     return int(np.ceil(np.log(alpha_max / alpha_min) / distance - 1e-9))
 
 

@@ -127,10 +127,11 @@ def test_rows_that_weigh_nothing_change_nothing(scale, storage):
     weight[:20] = 0.0
     wild = X.copy()
     wild[:20] = 1e7
-    model = RankSVM(scale=scale, **MODEL).fit(storage(wild), Y, qid=QID, sample_weight=weight)
-    without = RankSVM(scale=scale, **MODEL).fit(storage(X[20:]), Y[20:], qid=QID[20:])
-    same_minimum(model, without)
-    np.testing.assert_allclose(model.coef_, without.coef_, rtol=1e-4)
+    # Weights of 1 change the last bits: coefficients agree as far as they are exact.
+    exact = {**MODEL, "tol": 1e-11}
+    model = RankSVM(scale=scale, **exact).fit(storage(wild), Y, qid=QID, sample_weight=weight)
+    without = RankSVM(scale=scale, **exact).fit(storage(X[20:]), Y[20:], qid=QID[20:])
+    np.testing.assert_allclose(model.coef_, without.coef_, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [None, "standard"])
