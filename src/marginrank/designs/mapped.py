@@ -11,10 +11,10 @@ from marginrank._kernels import QueryLoss
 from marginrank.designs.base import Design, Vector
 from marginrank.designs.blocks import BlockMap, map_features, map_rows
 from marginrank.designs.matrix import MatrixDesign
-from marginrank.designs.memory import physical_memory
 from marginrank.designs.recomputed import RecomputedDesign
 from marginrank.designs.sampling import products_pay, sampled_squares
 from marginrank.exceptions import MarginRankError
+from marginrank.memory import physical_memory
 from marginrank.threads import one_blas_thread
 from marginrank.validation import Matrix
 

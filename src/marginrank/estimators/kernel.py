@@ -14,7 +14,6 @@ from marginrank.chunks import ChunkedMatrix
 from marginrank.data import TrainingView
 from marginrank.designs import Design, mapped_design
 from marginrank.designs.mapped import check_store
-from marginrank.designs.memory import physical_memory
 from marginrank.estimators.certified import Row
 from marginrank.estimators.pairwise import PairwiseRanker
 from marginrank.estimators.problems import Part
@@ -25,6 +24,7 @@ from marginrank.feature_maps import FeatureMap, FourierFeatures, NystroemFeature
 from marginrank.feature_maps.base import check_count
 from marginrank.feature_maps.gamma import UNITS, resolve_gamma
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences
+from marginrank.memory import physical_memory
 from marginrank.metrics import Metric
 from marginrank.model_selection import Rule, Search, Selection
 from marginrank.scaling import Scale, column_scale, steady

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from scipy import linalg
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
 from marginrank.exceptions import MarginRankError
+from marginrank.memory import physical_memory
 from marginrank.validation import Vector, check_positive, is_sparse
 
 Matrix = NDArray[np.float64]
@@ -176,11 +176,3 @@ def check_memory(n_rows: int, n_pairs: int) -> None:
             "graph='sampled' if the pairs are too many, a subset of the rows, or RankSVM, which takes any "
             "number of rows (for a kernel, on the features of sklearn.kernel_approximation.Nystroem)."
         )
-
-
-def physical_memory() -> int:
-    """Return the memory of this machine in bytes; 16 GiB where it does not tell."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 16 * 2**30
