@@ -2,10 +2,10 @@
 
 Writes generated data sets (dense float32 rows of 136 features; sparse rows of 47,000 features, as words of
 texts) and times passes over them: the hinge of ``RankSVM`` with its gradient, one read of the features each.
-Mapped and read, from disk (cold: the system is told to forget the files first) and from the cache of the
-system (warm: right after a cold one of the same kind), beside reading the same files one after another, and
-beside the pass over the same rows in memory. The share is that of the slower of these two; beside wall times,
-which other work on the machine stretches, that of processor times.
+From disk (cold: the system is told to forget the files first) and from the cache of the system (warm: right
+after a cold one), beside reading the same files one after another, and beside the pass over the same rows in
+memory. The share is that of the slower of these two; beside wall times, which other work on the machine
+stretches, that of processor times.
 
     python benchmarks/scale.py                          # 1 GB each, chunks of 64 MB
     python benchmarks/scale.py --gigabytes 4 --chunk-megabytes 256
@@ -109,16 +109,12 @@ def measure(name: str, folder: Path, options: argparse.Namespace) -> None:
     """Time everything about one data set, and print it."""
     ds = open_dataset(folder)
     size = sum(path.stat().st_size for path in folder.glob("chunk-*.bin"))
-    passes = {
-        "mapped": pass_over(ds, options.jobs),
-        "read": pass_over(open_dataset(folder, mmap=False), options.jobs),
-    }
-    for one in passes.values():
-        one()  # checksums are compared in the first pass
+    on_disk = pass_over(ds, options.jobs)
+    on_disk()  # checksums are compared in the first pass
     print(f"\n{name}: {ds}, {size / 1e9:.2f} GB, {options.jobs} threads; best of {options.repeats}")
     works = {"pass in memory": pass_over(ds.in_memory(), options.jobs)}
     works["reading the files"] = lambda: read_files(folder)
-    works |= {f"pass, {way}": one for way, one in passes.items()}
+    works["pass on disk"] = on_disk
     best = {(name, cold): np.full(2, np.inf) for cold in (False, True) for name in works}
     for _ in range(options.repeats):  # in turn, so that a busy moment of the machine meets all of them
         for name, work in works.items():
@@ -130,9 +126,9 @@ def measure(name: str, folder: Path, options: argparse.Namespace) -> None:
         if name == "pass in memory" and cold:  # it reads no file
             continue
         # Processor time: that of the pass and of reading together, for both need it.
-        needed = memory[1] + (best["reading the files", cold][1] if cold or name == "pass, read" else 0.0)
+        needed = memory[1] + best["reading the files", cold][1]
         slower = max(best["reading the files", cold][0], memory[0])
-        share = f"  {slower / took[0]:5.0%}  {needed / took[1]:5.0%}" if "," in name else ""
+        share = f"  {slower / took[0]:5.0%}  {needed / took[1]:5.0%}" if name == "pass on disk" else ""
         label = f"{name}, {'cold' if cold else 'warm'}"
         print(f"  {label:<26}{took[0]:7.3f} s  {size / took[0] / 1e9:6.2f} GB/s {took[1]:7.3f} s CPU{share}")
 

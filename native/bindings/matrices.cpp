@@ -1,5 +1,8 @@
 // Products with the user's matrix, dense or CSR.
+#include <nanobind/stl/string.h>
+
 #include <cstdint>
+#include <exception>
 #include <string>
 
 #include "common.hpp"
@@ -7,9 +10,11 @@
 #include "marginrank/matrix.hpp"
 #include "marginrank/passes.hpp"
 #include "marginrank/query_loss.hpp"
+#include "marginrank/row_file.hpp"
 
 namespace {
 
+using marginrank::RowFile;
 using Rows = std::optional<In<std::int64_t>>;
 
 // A matrix of the user's and the rows of it that take part, in the order of the loss. Everything that
@@ -27,6 +32,8 @@ struct Matrix {
         n = given ? static_cast<std::int64_t>(given->size()) : view.n_rows;
         for (std::int64_t k = 0; given && k < n; ++k)
             require(given->data()[k] >= 0 && given->data()[k] < view.n_rows, "rows must lie within X");
+        for (std::int64_t k = 1; given && view.file != nullptr && k < n; ++k)
+            require(given->data()[k - 1] <= given->data()[k], "rows of a file must ascend");
     }
 };
 
@@ -37,6 +44,12 @@ struct Dense : Matrix<marginrank::DenseMatrix<Real>> {
     Dense(In2<Real> X, Rows rows) : array(X) {
         const auto n_cols = static_cast<std::int64_t>(X.shape(1));
         this->view = {X.data(), static_cast<std::int64_t>(X.shape(0)), n_cols, n_cols};
+        this->take_rows(rows);
+    }
+
+    Dense(const RowFile& file, std::int64_t offset, std::int64_t n_rows, std::int64_t n_cols, Rows rows) {
+        require(offset >= 0 && n_rows >= 0 && n_cols >= 0, "X must lie within the file");
+        this->view = {nullptr, n_rows, n_cols, n_cols, 0, &file, offset};
         this->take_rows(rows);
     }
 };
@@ -55,6 +68,16 @@ struct Csr : Matrix<marginrank::CsrMatrix<Real, Index>> {
         require(n_cols >= 0 && stored >= 0 && stored <= static_cast<std::int64_t>(columns.size()),
                 "CSR arrays must fit together");
         this->view = {values.data(), columns.data(), ptr.data(), n_rows, n_cols};
+        this->take_rows(rows);
+    }
+
+    Csr(const RowFile& file, std::int64_t data_offset, std::int64_t indices_offset, In<Index> ptr, std::int64_t n_cols,
+        Rows rows)
+        : indptr(ptr) {
+        require(data_offset >= 0 && indices_offset >= 0 && n_cols >= 0 && ptr.size() >= 1,
+                "X must lie within the file");
+        this->view = {nullptr, nullptr, ptr.data(), static_cast<std::int64_t>(ptr.size()) - 1, n_cols, 0, &file,
+                      data_offset, indices_offset};
         this->take_rows(rows);
     }
 };
@@ -190,6 +213,8 @@ template <class Real>
 void bind_dense(nb::module_& m, const char* name) {
     nb::class_<Dense<Real>> cls(m, name, "Rows of a dense matrix.");
     cls.def(nb::init<In2<Real>, Rows>(), "X"_a.noconvert(), "rows"_a.noconvert().none());
+    cls.def(nb::init<const RowFile&, std::int64_t, std::int64_t, std::int64_t, Rows>(), "file"_a, "offset"_a, "n_rows"_a,
+            "n_cols"_a, "rows"_a.noconvert().none(), nb::keep_alive<1, 2>());
     bind_products(cls);
 }
 
@@ -198,12 +223,25 @@ void bind_csr(nb::module_& m, const char* name) {
     nb::class_<Csr<Real, Index>> cls(m, name, "Rows of a CSR matrix.");
     cls.def(nb::init<In<Real>, In<Index>, In<Index>, std::int64_t, Rows>(), "data"_a.noconvert(),
             "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_cols"_a, "rows"_a.noconvert().none());
+    cls.def(nb::init<const RowFile&, std::int64_t, std::int64_t, In<Index>, std::int64_t, Rows>(), "file"_a,
+            "data_offset"_a, "indices_offset"_a, "indptr"_a.noconvert(), "n_cols"_a, "rows"_a.noconvert().none(),
+            nb::keep_alive<1, 2>());
     bind_products(cls);
 }
 
 }  // namespace
 
 void bind_matrices(nb::module_& m) {
+    nb::class_<RowFile>(m, "RowFile", "A file that rows are read from as a pass gets to them.")
+        .def(nb::init<int, std::string>(), "descriptor"_a, "path"_a);
+    nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const marginrank::FileFailed& failure) {
+            const nb::tuple told = nb::make_tuple(failure.code, failure.what(), failure.path);
+            PyErr_SetObject(PyExc_OSError, told.ptr());
+        }
+    });
     bind_dense<float>(m, "DenseF32");
     bind_dense<double>(m, "DenseF64");
     bind_csr<float, std::int32_t>(m, "CsrF32I32");

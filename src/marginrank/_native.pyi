@@ -198,10 +198,19 @@ class PreferencePairs:
 
     def partner_weight(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
+class RowFile:
+    """A file that rows are read from as a pass gets to them."""
+
+    def __init__(self, descriptor: int, path: str) -> None: ...
+
 class DenseF32:
     """Rows of a dense matrix."""
 
+    @overload
     def __init__(self, X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
+
+    @overload
+    def __init__(self, file: RowFile, offset: int, n_rows: int, n_cols: int, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
 
     @property
     def n_rows(self) -> int: ...
@@ -233,7 +242,11 @@ class DenseF32:
 class DenseF64:
     """Rows of a dense matrix."""
 
+    @overload
     def __init__(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
+
+    @overload
+    def __init__(self, file: RowFile, offset: int, n_rows: int, n_cols: int, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
 
     @property
     def n_rows(self) -> int: ...
@@ -265,7 +278,11 @@ class DenseF64:
 class CsrF32I32:
     """Rows of a CSR matrix."""
 
+    @overload
     def __init__(self, data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
+
+    @overload
+    def __init__(self, file: RowFile, data_offset: int, indices_offset: int, indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
 
     @property
     def n_rows(self) -> int: ...
@@ -297,7 +314,11 @@ class CsrF32I32:
 class CsrF32I64:
     """Rows of a CSR matrix."""
 
+    @overload
     def __init__(self, data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
+
+    @overload
+    def __init__(self, file: RowFile, data_offset: int, indices_offset: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
 
     @property
     def n_rows(self) -> int: ...
@@ -329,7 +350,11 @@ class CsrF32I64:
 class CsrF64I32:
     """Rows of a CSR matrix."""
 
+    @overload
     def __init__(self, data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
+
+    @overload
+    def __init__(self, file: RowFile, data_offset: int, indices_offset: int, indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
 
     @property
     def n_rows(self) -> int: ...
@@ -361,7 +386,11 @@ class CsrF64I32:
 class CsrF64I64:
     """Rows of a CSR matrix."""
 
+    @overload
     def __init__(self, data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
+
+    @overload
+    def __init__(self, file: RowFile, data_offset: int, indices_offset: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
 
     @property
     def n_rows(self) -> int: ...

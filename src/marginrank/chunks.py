@@ -43,6 +43,9 @@ class ChunkedMatrix:
         float32 or float64.
     rows : ndarray of int64, optional
         Ascending row numbers, where only these take part; by default all.
+    load_for_pass : callable, optional
+        As ``load``, for products; instead of a matrix it may return rows that the kernels read as they get
+        to them (``row_files``).
 
     Examples
     --------
@@ -61,8 +64,10 @@ class ChunkedMatrix:
         n_features: int,
         dtype: np.dtype[Any],
         rows: Rows | None = None,
+        load_for_pass: Callable[[int], Any] | None = None,
     ) -> None:
         self._load = load
+        self._load_for_pass = load_for_pass
         self._bounds = bounds
         self._rows = rows
         self.dtype = dtype
@@ -81,6 +86,7 @@ class ChunkedMatrix:
             self.shape[1],
             self.dtype,
             rows if self._rows is None else self._rows[rows],
+            self._load_for_pass,
         )
 
     def changed(self, change: Callable[[Any], Any], n_features: int) -> ChunkedMatrix:
@@ -114,17 +120,21 @@ class ChunkedMatrix:
                 found.append(Section(chunk, first, last, local))
         return found
 
-    def visit(self, sections: Sequence[Section]) -> Iterator[tuple[Section, Any]]:
-        """Load the chunk of each section in turn; a thread reads the next one meanwhile."""
+    def visit(self, sections: Sequence[Section], *, for_pass: bool = False) -> Iterator[tuple[Section, Any]]:
+        """Load the chunk of each section in turn; a thread reads the next one meanwhile.
+
+        What is given for products may be rows of a file instead of a matrix.
+        """
+        load = self._load_for_pass if for_pass and self._load_for_pass is not None else self._load
         if len(sections) == 1:
-            yield sections[0], self._load(sections[0].chunk)
+            yield sections[0], load(sections[0].chunk)
             return
         with ThreadPoolExecutor(1, thread_name_prefix="marginrank-read-ahead") as reader:
-            coming = [reader.submit(self._load, section.chunk) for section in sections[:1]]
+            coming = [reader.submit(load, section.chunk) for section in sections[:1]]
             for k, section in enumerate(sections):
                 X = coming.pop().result()
                 if k + 1 < len(sections):
-                    coming.append(reader.submit(self._load, sections[k + 1].chunk))
+                    coming.append(reader.submit(load, sections[k + 1].chunk))
                 yield section, X
                 del X
 

@@ -105,8 +105,8 @@ void tile_scores(const CsrMatrix<Real, Index>& X, RowList rows, std::int64_t k, 
                  const double* packed, double* out) {
     for (std::int64_t t = 0; t < width; ++t) {
         const std::int64_t r = rows[k + t];
-        const auto stop = static_cast<std::int64_t>(X.indptr[r + 1]);
-        auto s = static_cast<std::int64_t>(X.indptr[r]);
+        const std::int64_t stop = X.start(r + 1);
+        std::int64_t s = X.start(r);
         const auto column = [&](std::int64_t at) {
             return Lanes<K>::load(packed + static_cast<std::int64_t>(X.indices[at]) * K);
         };
@@ -141,8 +141,8 @@ void tile_adjoint(const CsrMatrix<Real, Index>& X, RowList rows, std::int64_t k,
     for (std::int64_t t = 0; t < width; ++t) {
         const auto mine = Lanes<K>::load(g + t * K);
         const std::int64_t r = rows[k + t];
-        const auto stop = static_cast<std::int64_t>(X.indptr[r + 1]);
-        for (auto s = static_cast<std::int64_t>(X.indptr[r]); s < stop; ++s) {
+        const std::int64_t stop = X.start(r + 1);
+        for (std::int64_t s = X.start(r); s < stop; ++s) {
             double* at = sum + static_cast<std::int64_t>(indices[s]) * K;
             auto lanes = Lanes<K>::load(at);
             lanes.add_scaled(static_cast<double>(data[s]), mine);
@@ -176,6 +176,14 @@ void for_each_group(std::int64_t n_vectors, Pass&& pass) {
     }
 }
 
+// Calls use(view, k, width) for the tiles of rows of [begin, end).
+template <class Matrix, class Use>
+void for_each_tile(const Matrix& X, RowList rows, std::int64_t begin, std::int64_t end, Use&& use) {
+    for_each_piece(X, rows, begin, end, [&](const Matrix& piece, std::int64_t from, std::int64_t to) {
+        for (std::int64_t k = from; k < to; k += kernels::kTileRows) use(piece, k, std::min(to - k, kernels::kTileRows));
+    });
+}
+
 template <int K, class Matrix>
 void multiply_group(const Crew& crew, const Matrix& X, RowList rows, std::int64_t n, const double* W,
                     std::int64_t used, double* out) {
@@ -186,13 +194,12 @@ void multiply_group(const Crew& crew, const Matrix& X, RowList rows, std::int64_
     const std::int64_t n_blocks = std::clamp<std::int64_t>(work / 65536, 1, 256);
     crew.run(n_blocks, [&](std::int64_t b, int) {
         alignas(64) double tile[kernels::kTileRows * K];
-        const std::int64_t end = block_bound(n, n_blocks, b + 1);
-        for (std::int64_t k = block_bound(n, n_blocks, b); k < end; k += kernels::kTileRows) {
-            const std::int64_t width = std::min(end - k, kernels::kTileRows);
-            kernels::tile_scores<K>(X, rows, k, width, packed.data(), tile);
-            for (std::int64_t v = 0; v < used; ++v)
-                for (std::int64_t t = 0; t < width; ++t) out[v * n + k + t] = tile[t * K + v];
-        }
+        for_each_tile(X, rows, block_bound(n, n_blocks, b), block_bound(n, n_blocks, b + 1),
+                      [&](const Matrix& piece, std::int64_t k, std::int64_t width) {
+                          kernels::tile_scores<K>(piece, rows, k, width, packed.data(), tile);
+                          for (std::int64_t v = 0; v < used; ++v)
+                              for (std::int64_t t = 0; t < width; ++t) out[v * n + k + t] = tile[t * K + v];
+                      });
     });
 }
 
@@ -216,14 +223,13 @@ void multiply_transposed_group(const Crew& crew, const Matrix& X, RowList rows, 
         double* sum = partial + b * X.n_cols * K;
         std::fill(sum, sum + X.n_cols * K, 0.0);
         alignas(64) double tile[kernels::kTileRows * K];
-        const std::int64_t end = block_bound(n, n_blocks, b + 1);
-        for (std::int64_t k = block_bound(n, n_blocks, b); k < end; k += kernels::kTileRows) {
-            const std::int64_t width = std::min(end - k, kernels::kTileRows);
-            std::fill(tile, tile + kernels::kTileRows * K, 0.0);
-            for (std::int64_t v = 0; v < used; ++v)
-                for (std::int64_t t = 0; t < width; ++t) tile[t * K + v] = G[v * n + k + t];
-            kernels::tile_adjoint<K>(X, rows, k, width, tile, sum);
-        }
+        for_each_tile(X, rows, block_bound(n, n_blocks, b), block_bound(n, n_blocks, b + 1),
+                      [&](const Matrix& piece, std::int64_t k, std::int64_t width) {
+                          std::fill(tile, tile + kernels::kTileRows * K, 0.0);
+                          for (std::int64_t v = 0; v < used; ++v)
+                              for (std::int64_t t = 0; t < width; ++t) tile[t * K + v] = G[v * n + k + t];
+                          kernels::tile_adjoint<K>(piece, rows, k, width, tile, sum);
+                      });
     });
     combine_parts(crew, partial, n_blocks, X.n_cols * K, [&](std::int64_t from, std::int64_t to) {
         for (std::int64_t e = from; e < to; ++e)

@@ -1,16 +1,22 @@
 // Views of the user's matrix: dense rows or CSR, never a copy.
 //
 // Both answer the same two questions for positions [begin, end) of a list of rows: scores X w, and the
-// adjoint X' g added to an accumulator. Accumulation is in float64 whatever the data are.
+// adjoint X' g added to an accumulator. Accumulation is in float64 whatever the data are. Where the rows lie in
+// a file, brought() gives the view of some of them in memory, which answers for these.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
 #include "marginrank/parallel.hpp"
+#include "marginrank/row_file.hpp"
 #include "marginrank/simd.hpp"
 
 namespace marginrank {
+
+// Rows of X that a worker reads for the scores and finds in its cache again for the adjoint.
+constexpr std::int64_t kPieceBytes = 192 * 1024;
 
 // The k-th row of the loss is row rows[k] of the matrix, or k itself where rows is null.
 struct RowList {
@@ -57,10 +63,21 @@ template <class Real>
 struct DenseMatrix {
     const Real* data;
     std::int64_t n_rows, n_cols, stride;
+    std::int64_t first = 0;  // the row that data begins with
+    const RowFile* file = nullptr;
+    std::int64_t offset = 0;  // of row 0 in the file
 
     std::int64_t row_bytes() const { return n_cols * static_cast<std::int64_t>(sizeof(Real)); }
     std::int64_t stored() const { return n_rows * n_cols; }
-    const Real* row(std::int64_t r) const { return data + r * stride; }
+    const Real* row(std::int64_t r) const { return data + (r - first) * stride; }
+
+    // Rows [from, to) in memory.
+    DenseMatrix brought(std::int64_t from, std::int64_t to, PieceRoom& room) const {
+        const auto bytes = static_cast<std::size_t>((to - from) * row_bytes());
+        char* into = room.of_size(bytes);
+        file->read(offset + from * row_bytes(), into, bytes);
+        return {reinterpret_cast<const Real*>(into), n_rows, n_cols, n_cols, from};
+    }
 
     void scores(RowList rows, std::int64_t begin, std::int64_t end, const double* w, double* out) const {
         for (std::int64_t k = begin; k < end; k += 4) {
@@ -94,18 +111,36 @@ struct CsrMatrix {
     const Index* indices;
     const Index* indptr;
     std::int64_t n_rows, n_cols;
+    std::int64_t first = 0;  // the entry that data and indices begin with
+    const RowFile* file = nullptr;
+    std::int64_t data_offset = 0, indices_offset = 0;  // of entry 0 in the file
 
+    // Where the entries of row r begin in data and indices; those of the next row begin where they end.
+    std::int64_t start(std::int64_t r) const { return static_cast<std::int64_t>(indptr[r]) - first; }
     std::int64_t stored() const { return static_cast<std::int64_t>(indptr[n_rows]); }
     std::int64_t row_bytes() const {
         const std::int64_t rows = n_rows > 0 ? n_rows : 1;
         return stored() / rows * static_cast<std::int64_t>(sizeof(Real) + sizeof(Index));
     }
 
+    // Rows [from, to) in memory. The row pointers always are.
+    CsrMatrix brought(std::int64_t from, std::int64_t to, PieceRoom& room) const {
+        const std::int64_t begin = start(from), entries = start(to) - begin;
+        const auto data_bytes = static_cast<std::size_t>(entries) * sizeof(Real);
+        const auto indices_bytes = static_cast<std::size_t>(entries) * sizeof(Index);
+        const std::size_t indices_at = (data_bytes + 63) / 64 * 64;
+        char* into = room.of_size(indices_at + indices_bytes);
+        file->read(data_offset + begin * static_cast<std::int64_t>(sizeof(Real)), into, data_bytes);
+        file->read(indices_offset + begin * static_cast<std::int64_t>(sizeof(Index)), into + indices_at, indices_bytes);
+        return {reinterpret_cast<const Real*>(into), reinterpret_cast<const Index*>(into + indices_at), indptr, n_rows,
+                n_cols, begin};
+    }
+
     void scores(RowList rows, std::int64_t begin, std::int64_t end, const double* w, double* out) const {
         for (std::int64_t k = begin; k < end; ++k) {
             const std::int64_t r = rows[k];
-            const auto stop = static_cast<std::int64_t>(indptr[r + 1]);
-            auto s = static_cast<std::int64_t>(indptr[r]);
+            const std::int64_t stop = start(r + 1);
+            std::int64_t s = start(r);
             double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
             for (; s + 4 <= stop; s += 4) {
                 a += static_cast<double>(data[s]) * w[indices[s]];
@@ -123,12 +158,25 @@ struct CsrMatrix {
             const double gk = g[k];
             if (gk == 0.0) continue;
             const std::int64_t r = rows[k];
-            const auto stop = static_cast<std::int64_t>(indptr[r + 1]);
-            for (auto s = static_cast<std::int64_t>(indptr[r]); s < stop; ++s)
+            const std::int64_t stop = start(r + 1);
+            for (std::int64_t s = start(r); s < stop; ++s)
                 sum[indices[s]] += gk * static_cast<double>(data[s]);
         }
     }
 };
+
+// Calls use(view, from, to) for [begin, end), in pieces that a core's cache holds where the rows lie in a file.
+// Pieces begin at multiples of 16 rows from the first, as the kernels' groups of rows do.
+template <class Matrix, class Use>
+void for_each_piece(const Matrix& X, RowList rows, std::int64_t begin, std::int64_t end, Use&& use) {
+    if (X.file == nullptr) return use(X, begin, end);
+    const std::int64_t most = kPieceBytes / std::max<std::int64_t>(X.row_bytes(), 1);
+    const std::int64_t step = std::max<std::int64_t>(most / 16 * 16, 16);
+    for (std::int64_t k = begin; k < end; k += step) {
+        const std::int64_t stop = std::min(k + step, end);
+        use(X.brought(rows[k], rows[stop - 1] + 1, worker_room()), k, stop);
+    }
+}
 
 // First row whose pointers are out of order or that has a column outside the matrix, or -1. The kernels
 // rely on it: they index without looking.

@@ -38,7 +38,8 @@ void multiply(const Crew& crew, const Matrix& X, RowList rows, std::int64_t n, c
     const std::int64_t work = X.n_rows > 0 ? X.stored() / X.n_rows * n : 0;
     const std::int64_t n_blocks = std::clamp<std::int64_t>(work / 65536, 1, 256);
     crew.run(n_blocks, [&](std::int64_t b, int) {
-        X.scores(rows, block_bound(n, n_blocks, b), block_bound(n, n_blocks, b + 1), w, out);
+        for_each_piece(X, rows, block_bound(n, n_blocks, b), block_bound(n, n_blocks, b + 1),
+                       [&](const Matrix& piece, std::int64_t from, std::int64_t to) { piece.scores(rows, from, to, w, out); });
     });
 }
 
@@ -72,13 +73,13 @@ void multiply_transposed(const Crew& crew, const Matrix& X, RowList rows, std::i
     crew.run(n_blocks, [&](std::int64_t b, int) {
         double* sum = partial + b * X.n_cols;
         std::fill(sum, sum + X.n_cols, 0.0);
-        X.add_adjoint(rows, block_bound(n, n_blocks, b), block_bound(n, n_blocks, b + 1), g, sum);
+        for_each_piece(X, rows, block_bound(n, n_blocks, b), block_bound(n, n_blocks, b + 1),
+                       [&](const Matrix& piece, std::int64_t from, std::int64_t to) {
+                           piece.add_adjoint(rows, from, to, g, sum);
+                       });
     });
     combine(crew, partial, n_blocks, X.n_cols, out);
 }
-
-// Rows of X that a worker reads for the scores and finds in its cache again for the adjoint.
-constexpr std::int64_t kFusedBytes = 192 * 1024;
 
 // Some of the queries of a loss: [first, last).
 struct QueryRange {
@@ -98,7 +99,7 @@ double fused_pass(const Crew& crew, const Matrix& X, RowList rows, const QueryLo
         local[q] = loss.query_ptr()[range.first + static_cast<std::int64_t>(q)] - base;
     const std::int64_t* ptr = local.data();
     const auto first = query_blocks(ptr, range.last - range.first, n_blocks);
-    const std::int64_t chunk_rows = std::max<std::int64_t>(kFusedBytes / std::max<std::int64_t>(X.row_bytes(), 1), 1);
+    const std::int64_t chunk_rows = std::max<std::int64_t>(kPieceBytes / std::max<std::int64_t>(X.row_bytes(), 1), 1);
     std::vector<std::unique_ptr<QueryScratch>> scratch(static_cast<std::size_t>(crew.threads()));
     for (auto& s : scratch) s = loss.make_scratch();
     std::vector<double> values(static_cast<std::size_t>(n_blocks), 0.0);
@@ -110,9 +111,11 @@ double fused_pass(const Crew& crew, const Matrix& X, RowList rows, const QueryLo
         for (std::int64_t q = first[static_cast<std::size_t>(b)]; q < last;) {
             std::int64_t stop = q + 1;
             while (stop < last && ptr[stop + 1] - ptr[q] <= chunk_rows) ++stop;
-            X.scores(rows, ptr[q], ptr[stop], w, scores + base);
+            const Matrix piece =
+                X.file == nullptr || ptr[q] == ptr[stop] ? X : X.brought(rows[ptr[q]], rows[ptr[stop] - 1] + 1, worker_room());
+            piece.scores(rows, ptr[q], ptr[stop], w, scores + base);
             for (std::int64_t k = q; k < stop; ++k) value += visit(range.first + k, *scratch[static_cast<std::size_t>(worker)]);
-            X.add_adjoint(rows, ptr[q], ptr[stop], gradient + base, sum);
+            piece.add_adjoint(rows, ptr[q], ptr[stop], gradient + base, sum);
             q = stop;
         }
         values[static_cast<std::size_t>(b)] = value;

@@ -11,7 +11,7 @@ from marginrank._kernels import QueryLoss
 from marginrank.chunks import ChunkedMatrix, TreeSum, query_ranges
 from marginrank.designs.base import Design, Vector
 from marginrank.designs.blocks import groups, run_parallel
-from marginrank.designs.matrix import MatrixDesign
+from marginrank.designs.matrix import MatrixDesign, MatrixProducts
 from marginrank.designs.remote import RemoteDesign
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.engines import RemoteMatrix
@@ -140,9 +140,9 @@ class ChunkedDesign:
         """Return the rows of X at these positions of the order of the loss, in memory."""
         return self._X[positions if self._rows is None else self._rows[positions]]
 
-    def _designs(self) -> Iterator[tuple[int, int, MatrixDesign]]:
-        for section, X in self._X.visit(self._sections):
-            yield section.first, section.last, MatrixDesign(X, section.rows, n_threads=self._n_threads)
+    def _designs(self) -> Iterator[tuple[int, int, MatrixProducts]]:
+        for section, X in self._X.visit(self._sections, for_pass=True):
+            yield section.first, section.last, MatrixProducts(X, section.rows, n_threads=self._n_threads)
 
     def _ranges(self, loss: QueryLoss) -> list[tuple[tuple[int, int], int]]:
         """Return the queries of each section and the rows of the longest of them."""

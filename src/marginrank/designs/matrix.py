@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from functools import cached_property
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank import _kernels
 from marginrank._kernels import QueryLoss
 from marginrank.designs.base import Vector
 from marginrank.designs.sampling import sampled_products, sampled_squares
+from marginrank.row_files import native_matrix
 from marginrank.validation import Matrix, is_sparse
 
-_DENSE = {"float32": _kernels.DenseF32, "float64": _kernels.DenseF64}
-_CSR = {
-    ("float32", "int32"): _kernels.CsrF32I32,
-    ("float32", "int64"): _kernels.CsrF32I64,
-    ("float64", "int32"): _kernels.CsrF64I32,
-    ("float64", "int64"): _kernels.CsrF64I64,
-}
 # A query must stay in cache until it is read again, and there must be queries enough to share. With 512 KB of
 # second-level cache a core and a large third level, a fused pass over 2,000 float32 columns took .58 to .79
 # of a split one for queries from 156 KB to 1.5 MB.
@@ -28,13 +22,13 @@ _FUSED_QUERY_BYTES = 2 << 20
 _FUSED_QUERIES = 64
 
 
-class MatrixDesign:
-    """Rows of a matrix, in the order of the loss.
+class MatrixProducts:
+    """Products with rows of a matrix, in the order of the loss.
 
     Parameters
     ----------
-    X : ndarray or CSR matrix
-        As ``validation.check_matrix`` returns it.
+    X : ndarray, CSR matrix or rows of a file
+        As ``validation.check_matrix`` returns it, or of ``row_files``.
     rows : ndarray of int64, optional
         Row numbers in the order of the loss; None takes all rows as they stand.
     n_threads : int
@@ -46,18 +40,10 @@ class MatrixDesign:
     meet in a fixed binary tree, so the bits are the same for any number of threads.
     """
 
-    def __init__(self, X: Matrix, rows: NDArray[np.int64] | None = None, *, n_threads: int) -> None:
-        self._X = X
-        self._rows = rows
+    def __init__(self, X: Any, rows: NDArray[np.int64] | None = None, *, n_threads: int) -> None:
         self._n_threads = n_threads
-        if is_sparse(X):
-            kind = _CSR[X.dtype.name, X.indices.dtype.name]
-            self._native = kind(X.data, X.indices, X.indptr, X.shape[1], rows)
-        else:
-            self._native = _DENSE[X.dtype.name](X, rows)
+        self._native = native_matrix(X, rows)
         self.shape = (self._native.n_rows, self._native.n_cols)
-        per_row = X.nnz / max(1, X.shape[0]) if is_sparse(X) else X.shape[1]
-        self._n_stored = per_row * self.shape[0]
         self._partial_lock = Lock()
 
     @cached_property
@@ -154,6 +140,27 @@ class MatrixDesign:
                 loss, v, scores, direction, product, self._partial, out, threads, first, last
             )
         return out
+
+
+class MatrixDesign(MatrixProducts):
+    """Rows of a matrix in memory, in the order of the loss.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+        As ``validation.check_matrix`` returns it.
+    rows : ndarray of int64, optional
+        Row numbers in the order of the loss; None takes all rows as they stand.
+    n_threads : int
+        Threads to use; the result does not depend on it.
+    """
+
+    def __init__(self, X: Matrix, rows: NDArray[np.int64] | None = None, *, n_threads: int) -> None:
+        super().__init__(X, rows, n_threads=n_threads)
+        self._X = X
+        self._rows = rows
+        per_row = X.nnz / max(1, X.shape[0]) if is_sparse(X) else X.shape[1]
+        self._n_stored = per_row * self.shape[0]
 
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
         """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""

@@ -7,15 +7,18 @@ import math
 import mmap
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank._kernels import RowFile
 from marginrank.exceptions import MarginRankError
 from marginrank.io.chunk_memory import Buffers
+from marginrank.row_files import CsrFileRows, DenseFileRows, FileRows
 
 _ALIGNMENT = 64
 _NAME = re.compile(r"(chunk|staged)-\d{6}\.bin|pairs\.bin")
@@ -111,6 +114,39 @@ def read_arrays(
         return {}
     spans = {name: (place[2], place[2] + _n_bytes(place)) for name, place in wanted.items()}
     first, last = min(start for start, _ in spans.values()), max(end for _, end in spans.values())
+    with _opened(path, entry) as file:
+        if mapped:
+            content: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        else:
+            content = (buffers or Buffers()).lend(last - first)
+            _read(file, first, content)
+    raw, shift = (np.frombuffer(content, dtype=np.uint8), 0) if mapped else (content, first)
+    return {
+        name: raw[spans[name][0] - shift : spans[name][1] - shift].view(dtype).reshape(shape)
+        for name, (dtype, shape, _) in wanted.items()
+    }
+
+
+def row_pointers(folder: Path, entry: ArrayFile) -> NDArray[Any] | None:
+    """Return where the rows of a CSR matrix begin, or None for dense rows."""
+    return read_arrays(folder, entry, mapped=False, names=["X_indptr"]).get("X_indptr")
+
+
+def file_rows(folder: Path, entry: ArrayFile, indptr: NDArray[Any] | None, n_features: int) -> FileRows:
+    """Return the features of a file, to be read as they are needed."""
+    path, places = folder / entry.file, entry.arrays
+    with _opened(path, entry) as opened:
+        file = RowFile(opened.fileno(), str(path))
+    if indptr is None:
+        dtype, (n_rows, n_columns), offset = places["X"]
+        return DenseFileRows(file, np.dtype(dtype), (n_rows, n_columns), offset)
+    dtype, _, offset = places["X_data"]
+    return CsrFileRows(file, np.dtype(dtype), offset, places["X_indices"][2], indptr, n_features)
+
+
+@contextmanager
+def _opened(path: Path, entry: ArrayFile) -> Iterator[Any]:
+    """Open a file of a data set, which must have the size that it was written with."""
     try:
         with open(path, "rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
@@ -119,21 +155,12 @@ def read_arrays(
                     f"{path}: expected {entry.bytes} bytes, got {size}; the file is cut off or was changed. "
                     "Write the data set again, or copy it again."
                 )
-            if mapped:
-                content: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            else:
-                content = (buffers or Buffers()).lend(last - first)
-                _read(file, first, content)
+            yield file
     except FileNotFoundError:
         raise MarginRankError(
             f"{path}: expected a part of the data set, which its manifest names, got no file. "
             "Write the data set again, or copy it again."
         ) from None
-    raw, shift = (np.frombuffer(content, dtype=np.uint8), 0) if mapped else (content, first)
-    return {
-        name: raw[spans[name][0] - shift : spans[name][1] - shift].view(dtype).reshape(shape)
-        for name, (dtype, shape, _) in wanted.items()
-    }
 
 
 def _n_bytes(place: tuple[str, tuple[int, ...], int]) -> int:

@@ -15,15 +15,8 @@ from marginrank.chunks import ChunkedMatrix, Selectable
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io import dataset_rows as rows
-from marginrank.io.chunk_memory import Buffers, announce, fetch
-from marginrank.io.dataset_files import (
-    ArrayFile,
-    check_arrays,
-    check_seal,
-    feature_bytes,
-    is_feature,
-    read_arrays,
-)
+from marginrank.io.chunk_reader import ChunkReader
+from marginrank.io.dataset_files import ArrayFile, check_arrays, check_seal, read_arrays
 from marginrank.io.dataset_manifest import Manifest, chunk_rows, read_manifest
 from marginrank.io.text_arrays import unpack_texts
 from marginrank.queries import Groups, offsets, one_query
@@ -52,15 +45,13 @@ class DiskDataset(RankingData):
     _manifest: Manifest
     _mapped: bool
     _verify: bool
-    _checked: set[int]
-    _buffers: Buffers
-    _loaded: int
+    _reader: ChunkReader
 
     def __init__(self, path: Path, *, mapped: bool = True, verify: bool = True) -> None:
         manifest = read_manifest(path)
         names = gate.check_feature_names(manifest.feature_names, manifest.n_features)
         self._set(_manifest=manifest, path=path, _mapped=mapped, _verify=verify)
-        self._set(_checked=set(), _buffers=Buffers(), _loaded=-1)
+        self._set(_reader=ChunkReader(path, manifest, mapped=mapped, verify=verify))
         try:
             vectors = self._vectors(manifest)
         except (KeyError, TypeError, ValueError) as error:
@@ -69,7 +60,9 @@ class DiskDataset(RankingData):
                 told if told.startswith(str(path)) else f"{path}: the parts do not fit together: {told}"
             ) from None
         bounds = offsets(np.array(list(map(chunk_rows, manifest.chunks))))
-        X = ChunkedMatrix(self._load, bounds, manifest.n_features, np.dtype(manifest.dtype))
+        load, load_for_pass = self._reader.load, self._reader.load_for_pass
+        dtype = np.dtype(manifest.dtype)
+        X = ChunkedMatrix(load, bounds, manifest.n_features, dtype, load_for_pass=load_for_pass)
         self._set(X=X, feature_names=names, allow_nonfinite=False, labels=manifest.labels, **vectors)
 
     def __repr__(self) -> str:
@@ -118,7 +111,7 @@ class DiskDataset(RankingData):
 
     def chunk(self, number: int) -> RankingData:
         """Return a chunk in memory, without explicit pairs."""
-        self._check(number, seal=self._verify)
+        self._reader.check(number)
         arrays = read_arrays(self.path, self._manifest.chunks[number], mapped=self._mapped)
         block = rows.block_from(arrays, self.n_features)
         return RankingData(**block, feature_names=self.feature_names)
@@ -141,7 +134,7 @@ class DiskDataset(RankingData):
     def verify(self) -> None:
         """Compare every file with its checksum, and look through the features; raise at what is wrong."""
         for number in range(self.n_chunks):
-            self._check(number, seal=True)
+            self._reader.check(number, seal=True)
         if self._manifest.pairs is not None:
             check_seal(self.path, self._manifest.pairs)
 
@@ -203,43 +196,6 @@ class DiskDataset(RankingData):
         if self._verify:
             check_arrays(self.path, chunk, arrays)
         return arrays
-
-    def _features(self, number: int) -> dict[str, NDArray[Any]]:
-        chunk = self._manifest.chunks[number]
-        names = [name for name in chunk.arrays if is_feature(name)]
-        return read_arrays(self.path, chunk, mapped=self._mapped, names=names, buffers=self._buffers)
-
-    def _load(self, number: int) -> Any:
-        """Return the features of a chunk, looked through when they are loaded for the first time."""
-        if not self._mapped:
-            self._announce_next(number)
-        self._check(number, seal=self._verify)
-        arrays = self._features(number)
-        if self._mapped:
-            for values in arrays.values():
-                fetch(values)
-        return rows.matrix_from(arrays, self.n_features)
-
-    def _announce_next(self, number: int) -> None:
-        """In a pass over all chunks, let the system read the next one while this one is copied."""
-        in_order, following = number in (0, self._loaded + 1), number + 1
-        self._set(_loaded=number)
-        if in_order and following < self.n_chunks:
-            chunk = self._manifest.chunks[following]
-            announce(self.path / chunk.file, feature_bytes(chunk))
-
-    def _check(self, number: int, *, seal: bool) -> None:
-        if number in self._checked:
-            return
-        chunk = self._manifest.chunks[number]
-        if seal:
-            check_seal(self.path, chunk)
-        try:
-            X, _ = gate.check_matrix(rows.matrix_from(self._features(number), self.n_features))
-            gate.check_finite(X, self._manifest.feature_names)
-        except MarginRankError as error:
-            raise MarginRankError(f"{self.path / chunk.file}: {error}") from None
-        self._checked.add(number)
 
     def _comments(self, number: int) -> NDArray[Any]:
         chunk = self._manifest.chunks[number]

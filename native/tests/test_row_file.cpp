@@ -1,0 +1,204 @@
+// Products with rows that lie in a file: the bits of the same rows in memory, and errors that name the file.
+#include "marginrank/row_file.hpp"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "marginrank/block_passes.hpp"
+#include "marginrank/matrix.hpp"
+#include "marginrank/pair_loss.hpp"
+#include "marginrank/passes.hpp"
+#include "plain_matrix.hpp"
+
+namespace {
+
+using marginrank::Crew;
+using marginrank::RowFile;
+
+struct TemporaryFile {
+    std::FILE* file = std::tmpfile();
+    TemporaryFile() = default;
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+    ~TemporaryFile() { std::fclose(file); }
+
+    template <class T>
+    std::int64_t append(const T* values, std::size_t n) {
+        const auto offset = static_cast<std::int64_t>(std::ftell(file));
+        CHECK(n == 0 || std::fwrite(values, sizeof(T), n, file) == n);
+        std::fflush(file);
+        return offset;
+    }
+    int descriptor() const { return fileno(file); }
+};
+
+// Calls body with the view in memory and the view of the same rows in a file, for each storage.
+template <class Body>
+void for_each_file(const Plain& p, Body&& body) {
+    auto dense = [&](const auto& held) {
+        TemporaryFile there;
+        there.append("before", 7);
+        auto view = held.view;
+        view.offset = there.append(held.data.data(), held.data.size());
+        const RowFile file(there.descriptor(), "dense");
+        view.file = &file;
+        view.data = nullptr;
+        body(held.view, view);
+    };
+    auto csr = [&](const auto& held) {
+        TemporaryFile there;
+        there.append("before", 5);
+        auto view = held.view;
+        view.data_offset = there.append(held.data.data(), held.data.size());
+        view.indices_offset = there.append(held.indices.data(), held.indices.size());
+        const RowFile file(there.descriptor(), "csr");
+        view.file = &file;
+        view.data = nullptr;
+        view.indices = nullptr;
+        body(held.view, view);
+    };
+    dense(Dense<float>(p));
+    dense(Dense<double>(p));
+    csr(Csr<float, std::int32_t>(p));
+    csr(Csr<float, std::int64_t>(p));
+    csr(Csr<double, std::int32_t>(p));
+    csr(Csr<double, std::int64_t>(p));
+}
+
+Vec reals(Random& random, std::int64_t n) {
+    std::normal_distribution<double> normal;
+    Vec out(static_cast<std::size_t>(n));
+    for (double& x : out) x = normal(random);
+    return out;
+}
+
+struct Products {
+    Vec scores, adjoint, block_scores, block_adjoint;
+
+    template <class Matrix>
+    Products(const Crew& crew, const Matrix& X, RowList rows, std::int64_t n, const Vec& W, const Vec& G) {
+        const std::int64_t n_vectors = 3, n_blocks = 4;
+        const auto columns = static_cast<std::size_t>(X.n_cols);
+        scores.resize(static_cast<std::size_t>(n));
+        adjoint.resize(columns);
+        block_scores.resize(static_cast<std::size_t>(n_vectors * n));
+        block_adjoint.resize(static_cast<std::size_t>(n_vectors) * columns);
+        Vec partial(static_cast<std::size_t>(n_blocks) * 8 * columns);
+        marginrank::multiply(crew, X, rows, n, W.data(), scores.data());
+        marginrank::multiply_transposed(crew, X, rows, n, G.data(), n_blocks, partial.data(), adjoint.data());
+        marginrank::multiply_block(crew, X, rows, n, W.data(), n_vectors, block_scores.data());
+        marginrank::multiply_transposed_block(crew, X, rows, n, G.data(), n_vectors, n_blocks, partial.data(),
+                                              block_adjoint.data());
+    }
+    bool operator==(const Products& other) const {
+        return scores == other.scores && adjoint == other.adjoint && block_scores == other.block_scores &&
+               block_adjoint == other.block_adjoint;
+    }
+};
+
+// Several pieces: a row of 400 numbers takes 1.6 to 4.8 KB, a piece 192 KB.
+void products_have_the_bits_of_those_in_memory() {
+    Random random(1);
+    for (auto [n_rows, n_cols] : {std::pair<int, int>{1, 1}, {5, 3}, {700, 400}, {37, 30000}, {6, 0}, {0, 5}}) {
+        const Plain p(random, n_rows, n_cols);
+        Rows some;
+        for (std::int64_t r = 0; r < n_rows; ++r)
+            if (r % 7 != 2 && r % 50 < 30) some.push_back(r);
+        const Vec W = reals(random, 3 * n_cols), G = reals(random, 3 * n_rows);
+        for_each_file(p, [&](const auto& held, const auto& filed) {
+            const auto few = static_cast<std::int64_t>(some.size());
+            const Products all(Crew(1), held, RowList{nullptr}, n_rows, W, G);
+            const Products part(Crew(1), held, RowList{some.data()}, few, W, G);
+            for (int threads : {1, 3}) {
+                CHECK(all == Products(Crew(threads), filed, RowList{nullptr}, n_rows, W, G));
+                CHECK(part == Products(Crew(threads), filed, RowList{some.data()}, few, W, G));
+            }
+        });
+    }
+}
+
+void fused_passes_have_the_bits_of_those_in_memory() {
+    Random random(2);
+    std::vector<std::int64_t> ptr{0, 0};  // the first query has no rows, and so has the last
+    for (int q = 0; q < 60; ++q) ptr.push_back(ptr.back() + static_cast<std::int64_t>(q == 3 ? 150 : random() % 20));
+    ptr.push_back(ptr.back());
+    const auto n_queries = static_cast<std::int64_t>(ptr.size()) - 1, n = ptr.back();
+    Vec y;
+    for (std::int64_t k = 0; k < n; ++k) y.push_back(static_cast<double>(random() % 4));
+    const Vec scale(static_cast<std::size_t>(n_queries), 0.3);
+    const marginrank::PairLabels labels(Crew(1), y.data(), nullptr, ptr.data(), n_queries);
+    const marginrank::PairLoss loss(labels, scale.data(), false);
+    const Plain p(random, n, 500);
+    const Vec w = reals(random, 500);
+    for_each_file(p, [&](const auto& held, const auto& filed) {
+        auto pass = [&](const auto& X, int threads) {
+            Vec found(static_cast<std::size_t>(2 * n) + 501), partial(4 * 500);
+            double *scores = found.data(), *gradient = scores + n, *out = gradient + n;
+            found.back() = marginrank::fused_pass(Crew(threads), X, RowList{nullptr}, loss, w.data(), scores, gradient, 4,
+                                                  partial.data(), out,
+                                                  [&](std::int64_t q, marginrank::QueryScratch& scratch) {
+                                                      return loss.evaluate(q, scores, gradient, scratch);
+                                                  });
+            return found;
+        };
+        const Vec expected = pass(held, 1);
+        for (int threads : {1, 2, 4}) CHECK(pass(filed, threads) == expected);
+    });
+}
+
+template <class Work>
+int code_of(Work&& work, const std::string& path) {
+    try {
+        work();
+    } catch (const marginrank::FileFailed& failure) {
+        CHECK(failure.path == path);
+        return failure.code;
+    }
+    return 0;
+}
+
+void what_goes_wrong_names_the_file() {
+    const Vec numbers(1000, 1.0);
+    TemporaryFile there;
+    there.append(numbers.data(), 900);
+    const RowFile file(there.descriptor(), "cut.bin");
+    DenseMatrix<double> X{nullptr, 100, 10, 10};
+    X.file = &file;
+    Vec out(100);
+    for (int threads : {1, 2})
+        CHECK(code_of([&] { marginrank::multiply(Crew(threads), X, RowList{nullptr}, 100, numbers.data(), out.data()); },
+                      "cut.bin") == EIO);
+    X.n_rows = 90;
+    CHECK(code_of([&] { marginrank::multiply(Crew(1), X, RowList{nullptr}, 90, numbers.data(), out.data()); }, "cut.bin") == 0);
+    CHECK(code_of([] { const RowFile none(-1, "closed.bin"); }, "closed.bin") == EBADF);
+}
+
+void the_file_may_be_closed_by_who_opened_it() {
+    auto there = std::make_unique<TemporaryFile>();
+    const double number = 2.5;
+    there->append(&number, 1);
+    const RowFile file(there->descriptor(), "one.bin");
+    there.reset();
+    DenseMatrix<double> X{nullptr, 1, 1, 1};
+    X.file = &file;
+    const double w = 2.0;
+    double out = 0.0;
+    marginrank::multiply(Crew(1), X, RowList{nullptr}, 1, &w, &out);
+    CHECK(out == 5.0);
+}
+
+}  // namespace
+
+int main() {
+    products_have_the_bits_of_those_in_memory();
+    fused_passes_have_the_bits_of_those_in_memory();
+    what_goes_wrong_names_the_file();
+    the_file_may_be_closed_by_who_opened_it();
+    return marginrank_failures() != 0;
+}

@@ -1,0 +1,100 @@
+"""Rows of a file that the kernels read themselves, a piece at a time as they get to it.
+
+A piece is in the cache of its core when the products come to it, and it takes no memory beside that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank import _kernels
+
+_DENSE = {"float32": _kernels.DenseF32, "float64": _kernels.DenseF64}
+_CSR = {
+    ("float32", "int32"): _kernels.CsrF32I32,
+    ("float32", "int64"): _kernels.CsrF32I64,
+    ("float64", "int32"): _kernels.CsrF64I32,
+    ("float64", "int64"): _kernels.CsrF64I64,
+}
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class DenseFileRows:
+    """Dense rows of a file that is read.
+
+    Parameters
+    ----------
+    file : RowFile
+        The file.
+    dtype : dtype
+        float32 or float64, in the byte order of the machine.
+    shape : tuple of int
+        Rows and columns.
+    offset : int
+        Where the first row begins.
+    """
+
+    file: _kernels.RowFile
+    dtype: np.dtype[Any]
+    shape: tuple[int, int]
+    offset: int
+
+
+@dataclass(frozen=True)
+class CsrFileRows:
+    """CSR rows of a file that is read, all but the row pointers.
+
+    Parameters
+    ----------
+    file : RowFile
+        The file.
+    dtype : dtype
+        Of the values: float32 or float64, in the byte order of the machine.
+    offset, indices_offset : int
+        Where the values and the columns begin.
+    indptr : ndarray of shape (n_rows + 1,)
+        Where each row begins; the columns have its dtype.
+    n_columns : int
+        Columns of the matrix.
+    """
+
+    file: _kernels.RowFile
+    dtype: np.dtype[Any]
+    offset: int
+    indices_offset: int
+    indptr: NDArray[Any]
+    n_columns: int
+
+
+FileRows = DenseFileRows | CsrFileRows
+
+
+def native_matrix(X: Any, rows: Rows | None = None) -> Any:
+    """Return the kernels' view of a matrix: an array, a CSR matrix, or rows of a file.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix, DenseFileRows or CsrFileRows
+        The matrix.
+    rows : ndarray of int64, optional
+        Row numbers in the order of the loss, ascending where they lie in a file; by default all rows.
+
+    Examples
+    --------
+    >>> native_matrix(np.array([[1.0, 2.0]])).n_cols
+    2
+    """
+    if isinstance(X, DenseFileRows):
+        return _DENSE[X.dtype.name](X.file, X.offset, *X.shape, rows)
+    if isinstance(X, CsrFileRows):
+        kind = _CSR[X.dtype.name, X.indptr.dtype.name]
+        return kind(X.file, X.offset, X.indices_offset, X.indptr, X.n_columns, rows)
+    if isinstance(X, np.ndarray):
+        return _DENSE[X.dtype.name](X, rows)
+    kind = _CSR[X.dtype.name, X.indices.dtype.name]
+    return kind(X.data, X.indices, X.indptr, X.shape[1], rows)

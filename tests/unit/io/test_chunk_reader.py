@@ -1,0 +1,109 @@
+"""Passes over chunks that the kernels read themselves: the bits of whole chunks, and clear errors."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from marginrank import RankingData, open_dataset, write_dataset
+from marginrank.chunks import ChunkedMatrix
+from marginrank.designs import ChunkedDesign
+from marginrank.designs.matrix import MatrixProducts
+from marginrank.exceptions import MarginRankError
+from marginrank.io.chunk_reader import ChunkReader
+from marginrank.io.dataset_manifest import read_manifest
+from marginrank.losses import HingeLoss
+from marginrank.row_files import CsrFileRows, DenseFileRows, native_matrix
+
+N_ROWS, N_COLS = 900, 300
+
+
+@pytest.fixture(params=["dense", "csr"])
+def folder(request, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_ROWS, N_COLS)) * (rng.random((N_ROWS, N_COLS)) < 0.3)
+    y, qid = rng.integers(4, size=N_ROWS), np.arange(N_ROWS) // 3
+    kept = X if request.param == "dense" else sparse.csr_matrix(X)
+    write_dataset(tmp_path / "a.mrd", kept, y, qid=qid, chunk_rows=250)
+    return tmp_path / "a.mrd"
+
+
+def reader(folder, **options):
+    return ChunkReader(folder, read_manifest(folder), **{"mapped": True, "verify": True, **options})
+
+
+def products(design, loss):
+    rng = np.random.default_rng(1)
+    n, p = design.shape
+    W, G = rng.normal(size=(3, p)), rng.normal(size=(3, n))
+    scores, value, gradient, adjoint = design.fused(W[0], loss)
+    singles = (design.scores(W[1]), design.adjoint(G[1]), design.fused_hvp(W[2], scores, loss))
+    blocks = (design.scores_block(W), design.adjoint_block(G))
+    return (scores, np.array(value), gradient, adjoint, *singles, *blocks)
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("some", [False, True])
+def test_products_have_the_bits_of_those_with_whole_chunks(folder, mapped, n_threads, some):
+    ds = open_dataset(folder)
+    chosen = np.flatnonzero(np.arange(N_ROWS) // 3 % 4 != 1) if some else np.arange(N_ROWS)
+    data = RankingData(ds.X[chosen], ds.y[chosen], qid=ds.qid[chosen])
+    loss = HingeLoss(data.training_view(), weighting="pairs", n_threads=1).native
+    bounds, loads = np.array([0, 249, 498, 747, 900]), reader(folder, mapped=mapped)
+    assert ds.X.n_chunks == len(bounds) - 1
+    kinds = {type(loads.load_for_pass(k)) for k in range(4)}
+    assert kinds in ({DenseFileRows}, {CsrFileRows})
+    rows = chosen if some else None
+    whole, in_pieces = (
+        ChunkedDesign(
+            ChunkedMatrix(loads.load, bounds, N_COLS, ds.X.dtype, **passes), rows, n_threads=n_threads
+        )
+        for passes in ({}, {"load_for_pass": loads.load_for_pass})
+    )
+    for expected, got in zip(products(whole, loss), products(in_pieces, loss), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_named(folder):
+    loads = reader(folder)
+    rows = loads.load_for_pass(2)
+    path = sorted(folder.glob("chunk-*.bin"))[2]
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(OSError, match="ended before the rows that it should hold") as caught:
+        MatrixProducts(rows, n_threads=2).scores(np.ones(N_COLS))
+    assert caught.value.filename == str(path)
+    with pytest.raises(MarginRankError, match="the file is cut off or was changed"):
+        loads.load_for_pass(2)
+
+
+def test_rows_of_a_file_are_taken_in_ascending_order(folder):
+    rows = reader(folder).load_for_pass(0)
+    assert native_matrix(rows, np.array([1, 4, 5])).n_rows == 3
+    with pytest.raises(ValueError, match="rows of a file must ascend"):
+        native_matrix(rows, np.array([4, 1]))
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(), reason="needs the open files of a process, as Linux has them"
+)
+def test_a_pass_leaves_no_file_open(folder):
+    design = ChunkedDesign(open_dataset(folder).X, n_threads=2)
+    design.scores(np.ones(N_COLS))
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        design.scores(np.ones(N_COLS))
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_checksums_are_compared_on_request_after_passes_without(folder):
+    ds = open_dataset(folder, verify=False)
+    ChunkedDesign(ds.X, n_threads=1).scores(np.ones(N_COLS))
+    path = sorted(folder.glob("chunk-*.bin"))[1]
+    content = bytearray(path.read_bytes())
+    content[64] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(MarginRankError, match="expected the SHA-256"):
+        ds.verify()
