@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -28,6 +28,17 @@ class Section(NamedTuple):
     rows: Rows | None
 
 
+class PassLoader(NamedTuple):
+    """Loads chunks for products.
+
+    ``load`` returns a matrix, or rows that the kernels read as they get to them (``row_files``); such are in
+    the system's cache once ``read_ahead`` returns.
+    """
+
+    load: Callable[[int], Any]
+    read_ahead: Callable[[int], None]
+
+
 class ChunkedMatrix:
     """Rows of features, dense or CSR, that are loaded chunk by chunk.
 
@@ -43,9 +54,8 @@ class ChunkedMatrix:
         float32 or float64.
     rows : ndarray of int64, optional
         Ascending row numbers, where only these take part; by default all.
-    load_for_pass : callable, optional
-        As ``load``, for products; instead of a matrix it may return rows that the kernels read as they get
-        to them (``row_files``).
+    passes : PassLoader, optional
+        How to load chunks for products, where that differs.
 
     Examples
     --------
@@ -64,10 +74,10 @@ class ChunkedMatrix:
         n_features: int,
         dtype: np.dtype[Any],
         rows: Rows | None = None,
-        load_for_pass: Callable[[int], Any] | None = None,
+        passes: PassLoader | None = None,
     ) -> None:
         self._load = load
-        self._load_for_pass = load_for_pass
+        self._passes = passes
         self._bounds = bounds
         self._rows = rows
         self.dtype = dtype
@@ -86,7 +96,7 @@ class ChunkedMatrix:
             self.shape[1],
             self.dtype,
             rows if self._rows is None else self._rows[rows],
-            self._load_for_pass,
+            self._passes,
         )
 
     def changed(self, change: Callable[[Any], Any], n_features: int) -> ChunkedMatrix:
@@ -125,18 +135,29 @@ class ChunkedMatrix:
 
         What is given for products may be rows of a file instead of a matrix.
         """
-        load = self._load_for_pass if for_pass and self._load_for_pass is not None else self._load
+        passes = self._passes if for_pass else None
+        load = self._load if passes is None else passes.load
         if len(sections) == 1:
             yield sections[0], load(sections[0].chunk)
             return
-        with ThreadPoolExecutor(1, thread_name_prefix="marginrank-read-ahead") as reader:
-            coming = [reader.submit(load, section.chunk) for section in sections[:1]]
+        reader = ThreadPoolExecutor(1, thread_name_prefix="marginrank-read-ahead")
+
+        def begin(chunk: int) -> Future[Any]:
+            coming = reader.submit(load, chunk)
+            if passes is not None:
+                reader.submit(passes.read_ahead, chunk)
+            return coming
+
+        try:
+            coming = [begin(section.chunk) for section in sections[:1]]
             for k, section in enumerate(sections):
                 X = coming.pop().result()
                 if k + 1 < len(sections):
-                    coming.append(reader.submit(load, sections[k + 1].chunk))
+                    coming.append(begin(sections[k + 1].chunk))
                 yield section, X
                 del X
+        finally:
+            reader.shutdown(cancel_futures=True)
 
     def blocks(self, rows: Rows | None = None) -> Iterator[tuple[int, int, Any]]:
         """Return the rows of one chunk after another, as ``first, last, matrix`` of the selection."""

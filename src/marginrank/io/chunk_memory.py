@@ -1,4 +1,4 @@
-"""Memory that chunks lie in while they are worked on: buffers that are used again, pages that are fetched."""
+"""Memory that chunks lie in while they are worked on: buffers that are used again, pages read ahead."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 # Buffers that wait for their next use: one is worked on, one is read into, one is between the two.
 _KEPT = 3
 _POPULATE_READ = 22  # of madvise, Linux 5.14
+_AT_ONCE = 8 << 20
+_PLACES = 64
 
 
 class Buffers:
@@ -75,16 +77,35 @@ def _whole_pages(size: int) -> NDArray[np.uint8]:
     return memory[start : start + size]
 
 
-def announce(path: Path, n_bytes: int) -> None:
-    """Tell the system that the beginning of a file will be read soon; it reads ahead on its own."""
-    if not hasattr(os, "posix_fadvise"):
+def read_ahead(path: Path, n_bytes: int) -> None:
+    """Wait until the beginning of a file is in the system's cache, without a copy of it.
+
+    The system reads ahead of a reader that goes straight on, in large pieces of memory; told that a file will
+    be needed (posix_fadvise), it takes single pages, and every later pass copies a fifth slower from them.
+    """
+    if sys.platform != "linux":
         return
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        with open(path, "rb", buffering=0) as file, open(os.devnull, "wb", buffering=0) as nowhere:
+            if _cached(file.fileno(), n_bytes):
+                return
+            done, sent = 0, 1
+            while done < n_bytes and sent:
+                sent = os.sendfile(nowhere.fileno(), file.fileno(), done, min(n_bytes - done, _AT_ONCE))
+                done += sent
     except OSError:
         return  # whoever reads it will say so
-    os.posix_fadvise(descriptor, 0, n_bytes, os.POSIX_FADV_WILLNEED)
-    os.close(descriptor)
+
+
+def _cached(descriptor: int, n_bytes: int) -> bool:
+    """Whether a few places of a file, evenly spread, are all in the system's cache."""
+    byte = bytearray(1)
+    try:
+        for k in range(_PLACES):
+            os.preadv(descriptor, [byte], (n_bytes - 1) * k // (_PLACES - 1), os.RWF_NOWAIT)
+    except OSError:  # it would have to wait, or cannot tell
+        return False
+    return True
 
 
 def fetch(mapped: NDArray[Any]) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from marginrank import validation as gate
 from marginrank.exceptions import MarginRankError
 from marginrank.io import dataset_rows as rows
-from marginrank.io.chunk_memory import Buffers, announce, fetch
+from marginrank.io.chunk_memory import Buffers, fetch, read_ahead
 from marginrank.io.dataset_files import (
     check_seal,
     feature_bytes,
@@ -46,13 +46,10 @@ class ChunkReader:
         self._checked: set[int] = set()
         self._sealed: set[int] = set()
         self._buffers = Buffers()
-        self._loaded = -1
         self._row_pointers: dict[int, NDArray[Any] | None] = {}
 
     def load(self, number: int) -> Any:
         """Return the features of a chunk as a matrix."""
-        if not self._mapped:
-            self._announce_next(number)
         self.check(number)
         arrays = self._features(number)
         if self._mapped:
@@ -70,10 +67,14 @@ class ChunkReader:
             return self.load(number)
         self.check(number)
         chunk = self._manifest.chunks[number]
-        announce(self._folder / chunk.file, feature_bytes(chunk))
         if number not in self._row_pointers:
             self._row_pointers[number] = row_pointers(self._folder, chunk)
         return file_rows(self._folder, chunk, self._row_pointers[number], self._manifest.n_features)
+
+    def read_ahead(self, number: int) -> None:
+        """Let the system read a chunk from the disk before a pass comes to it."""
+        chunk = self._manifest.chunks[number]
+        read_ahead(self._folder / chunk.file, feature_bytes(chunk))
 
     def check(self, number: int, *, seal: bool | None = None) -> None:
         """Look through a chunk that was not loaded before; raise at what is wrong."""
@@ -94,11 +95,3 @@ class ChunkReader:
         chunk = self._manifest.chunks[number]
         names = [name for name in chunk.arrays if is_feature(name)]
         return read_arrays(self._folder, chunk, mapped=self._mapped, names=names, buffers=self._buffers)
-
-    def _announce_next(self, number: int) -> None:
-        """In a pass over all chunks, let the system read the next one while this one is copied."""
-        in_order, following = number in (0, self._loaded + 1), number + 1
-        self._loaded = number
-        if in_order and following < len(self._manifest.chunks):
-            chunk = self._manifest.chunks[following]
-            announce(self._folder / chunk.file, feature_bytes(chunk))

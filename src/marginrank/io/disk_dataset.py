@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import validation as gate
-from marginrank.chunks import ChunkedMatrix, Selectable
+from marginrank.chunks import ChunkedMatrix, PassLoader, Selectable
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io import dataset_rows as rows
@@ -60,9 +60,8 @@ class DiskDataset(RankingData):
                 told if told.startswith(str(path)) else f"{path}: the parts do not fit together: {told}"
             ) from None
         bounds = offsets(np.array(list(map(chunk_rows, manifest.chunks))))
-        load, load_for_pass = self._reader.load, self._reader.load_for_pass
-        dtype = np.dtype(manifest.dtype)
-        X = ChunkedMatrix(load, bounds, manifest.n_features, dtype, load_for_pass=load_for_pass)
+        load, passes = self._reader.load, PassLoader(self._reader.load_for_pass, self._reader.read_ahead)
+        X = ChunkedMatrix(load, bounds, manifest.n_features, np.dtype(manifest.dtype), passes=passes)
         self._set(X=X, feature_names=names, allow_nonfinite=False, labels=manifest.labels, **vectors)
 
     def __repr__(self) -> str:

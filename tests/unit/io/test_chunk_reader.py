@@ -1,6 +1,7 @@
 """Passes over chunks that the kernels read themselves: the bits of whole chunks, and clear errors."""
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,11 @@ import pytest
 from scipy import sparse
 
 from marginrank import RankingData, open_dataset, write_dataset
-from marginrank.chunks import ChunkedMatrix
+from marginrank.chunks import ChunkedMatrix, PassLoader
 from marginrank.designs import ChunkedDesign
 from marginrank.designs.matrix import MatrixProducts
 from marginrank.exceptions import MarginRankError
+from marginrank.io import chunk_memory
 from marginrank.io.chunk_reader import ChunkReader
 from marginrank.io.dataset_manifest import read_manifest
 from marginrank.losses import HingeLoss
@@ -61,7 +63,7 @@ def test_products_have_the_bits_of_those_with_whole_chunks(folder, mapped, n_thr
         ChunkedDesign(
             ChunkedMatrix(loads.load, bounds, N_COLS, ds.X.dtype, **passes), rows, n_threads=n_threads
         )
-        for passes in ({}, {"load_for_pass": loads.load_for_pass})
+        for passes in ({}, {"passes": PassLoader(loads.load_for_pass, loads.read_ahead)})
     )
     for expected, got in zip(products(whole, loss), products(in_pieces, loss), strict=True):
         np.testing.assert_array_equal(got, expected)
@@ -107,3 +109,18 @@ def test_checksums_are_compared_on_request_after_passes_without(folder):
     path.write_bytes(content)
     with pytest.raises(MarginRankError, match="expected the SHA-256"):
         ds.verify()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads ahead by what Linux has")
+def test_reading_ahead_brings_a_file_into_the_cache(tmp_path):
+    path, size = tmp_path / "chunk.bin", 3 << 20
+    path.write_bytes(os.urandom(size))
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        if chunk_memory._cached(file.fileno(), size):
+            pytest.skip("the files of this system are never out of its cache")
+        chunk_memory.read_ahead(path, size)
+        assert chunk_memory._cached(file.fileno(), size)
+    chunk_memory.read_ahead(tmp_path / "none.bin", size)  # whoever reads it will say so
+    chunk_memory.read_ahead(path, 2 * size)  # it ends before
