@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from scipy import sparse
 from marginrank.exceptions import MarginRankError
 
 Rows = NDArray[np.int64]
+# Chunks are worked on at the same time as long as sums over their rows take so much together.
+_SUMS_BYTES = 64 << 20
 
 
 class Section(NamedTuple):
@@ -130,34 +133,90 @@ class ChunkedMatrix:
                 found.append(Section(chunk, first, last, local))
         return found
 
-    def visit(self, sections: Sequence[Section], *, for_pass: bool = False) -> Iterator[tuple[Section, Any]]:
-        """Load the chunk of each section in turn; a thread reads the next one meanwhile.
-
-        What is given for products may be rows of a file instead of a matrix.
-        """
-        passes = self._passes if for_pass else None
-        load = self._load if passes is None else passes.load
+    def visit(self, sections: Sequence[Section]) -> Iterator[tuple[Section, Any]]:
+        """Load the chunk of each section in turn; a thread reads the next one meanwhile."""
         if len(sections) == 1:
-            yield sections[0], load(sections[0].chunk)
+            yield sections[0], self._load(sections[0].chunk)
             return
-        reader = ThreadPoolExecutor(1, thread_name_prefix="marginrank-read-ahead")
-
-        def begin(chunk: int) -> Future[Any]:
-            coming = reader.submit(load, chunk)
-            if passes is not None:
-                reader.submit(passes.read_ahead, chunk)
-            return coming
-
-        try:
-            coming = [begin(section.chunk) for section in sections[:1]]
+        with ThreadPoolExecutor(1, thread_name_prefix="marginrank-read-ahead") as reader:
+            coming = [reader.submit(self._load, section.chunk) for section in sections[:1]]
             for k, section in enumerate(sections):
                 X = coming.pop().result()
                 if k + 1 < len(sections):
-                    coming.append(begin(sections[k + 1].chunk))
+                    coming.append(reader.submit(self._load, sections[k + 1].chunk))
                 yield section, X
                 del X
+
+    def map_pass(
+        self, work: Callable[[Section, Any, int], Any], sections: Sequence[Section], n_threads: int
+    ) -> Iterator[Any]:
+        """Apply a function to the chunk of each section, for products.
+
+        Parameters
+        ----------
+        work : callable
+            Of the section, what was loaded for it and the number of threads to use; its answer must not
+            depend on the last. It is called from several threads.
+        sections : sequence of Section
+            What to visit.
+        n_threads : int
+            Threads to use.
+
+        Yields
+        ------
+        answer
+            What the function returned, in the order of the sections.
+
+        Notes
+        -----
+        Chunks whose rows the kernels read take no memory, so each thread has one of its own, as long as the
+        sums are short: threads need not wait for each other at the end of every chunk. What is left over in
+        the end is shared.
+        """
+        if self._passes is None:
+            for section, X in self.visit(sections):
+                yield work(section, X, n_threads)
+            return
+        if len(sections) == 1:
+            yield work(sections[0], self._passes.load(sections[0].chunk), n_threads)
+            return
+        at_once = min(n_threads, max(1, _SUMS_BYTES // (8 * self.shape[1])))
+        apart = len(sections) // at_once * at_once if at_once > 1 else 0
+        reader = ThreadPoolExecutor(1, thread_name_prefix="marginrank-read-ahead")
+        workers = ThreadPoolExecutor(at_once, thread_name_prefix="marginrank-pass")
+        running: deque[Future[Any]] = deque()
+        try:
+            for k, (section, coming) in enumerate(self._coming(sections, reader)):
+                if k < apart:
+                    running.append(workers.submit(_apply, work, section, coming, n_threads // at_once))
+                while running and (k >= apart or len(running) > at_once):
+                    yield running.popleft().result()
+                if k >= apart:
+                    yield work(section, coming.result(), n_threads)
+            while running:
+                yield running.popleft().result()
         finally:
+            workers.shutdown(cancel_futures=True)
             reader.shutdown(cancel_futures=True)
+
+    def _coming(
+        self, sections: Sequence[Section], reader: ThreadPoolExecutor
+    ) -> Iterator[tuple[Section, Future[Any]]]:
+        """Give what is being loaded for products in each section, begun one section ahead."""
+        assert self._passes is not None
+        load, read_ahead = self._passes
+
+        def begin(section: Section) -> Future[Any]:
+            coming = reader.submit(load, section.chunk)
+            reader.submit(read_ahead, section.chunk)
+            return coming
+
+        ahead = begin(sections[0])
+        for section, following in zip_longest(sections, sections[1:]):
+            coming = ahead
+            if following is not None:
+                ahead = begin(following)
+            yield section, coming
 
     def blocks(self, rows: Rows | None = None) -> Iterator[tuple[int, int, Any]]:
         """Return the rows of one chunk after another, as ``first, last, matrix`` of the selection."""
@@ -207,6 +266,13 @@ class ChunkedMatrix:
             return np.empty((0, self.shape[1]), dtype=self.dtype)
         together = sparse.vstack(found, format="csr") if isinstance(found, list) else found
         return together if len(numbers) == len(wanted) and np.array_equal(numbers, wanted) else together[back]
+
+
+def _apply(
+    work: Callable[[Section, Any, int], Any], section: Section, coming: Future[Any], n_threads: int
+) -> Any:
+    """Wait for what is loaded, and apply a function to it."""
+    return work(section, coming.result(), n_threads)
 
 
 class Selectable:

@@ -1,14 +1,15 @@
-"""Products with a matrix that lies in chunks: each pass reads them one after another, the next one ahead."""
+"""Products with a matrix that lies in chunks: each pass reads them in order, a few at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.chunks import ChunkedMatrix, TreeSum, query_ranges
+from marginrank.chunks import ChunkedMatrix, Section, TreeSum, query_ranges
 from marginrank.designs.base import Design, Vector
 from marginrank.designs.blocks import groups, run_parallel
 from marginrank.designs.matrix import MatrixDesign, MatrixProducts
@@ -16,6 +17,11 @@ from marginrank.designs.remote import RemoteDesign
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.engines import RemoteMatrix
 from marginrank.validation import Matrix
+
+T = TypeVar("T")
+#: What is computed for a section, from its products, with so many threads.
+Part = Callable[[Section, MatrixProducts, int], T]
+Range = tuple[int, int]
 
 
 def matrix_design(X: Matrix, rows: NDArray[np.int64] | None = None, *, n_threads: int) -> Design:
@@ -51,8 +57,9 @@ class ChunkedDesign:
     same bits for the same chunks, for any number of threads; the same as in memory where there is one chunk;
     within rounding otherwise.
 
-    A fused pass reads the data once, where every chunk ends with a query; a split one twice. Beside vectors
-    of rows and features this holds two chunks, and a third one for a moment.
+    A fused pass reads the data once, where every chunk ends with a query; a split one twice, and so one over
+    a chunk of a file whose queries do not fit the cache. Chunks that the kernels read take no memory beside
+    vectors of rows and features; of others this holds two, and a third one for a moment.
     """
 
     def __init__(self, X: ChunkedMatrix, rows: NDArray[np.int64] | None = None, *, n_threads: int) -> None:
@@ -65,65 +72,75 @@ class ChunkedDesign:
     def scores(self, w: Vector) -> Vector:
         """Return ``X w``."""
         out = np.empty(self.shape[0])
-        for first, last, design in self._designs():
-            out[first:last] = design.scores(w)
+
+        def fill(section: Section, products: MatrixProducts, _: int) -> None:
+            out[section.first : section.last] = products.scores(w)
+
+        self._visit(fill)
         return out
 
     def adjoint(self, g: Vector) -> Vector:
         """Return ``X' g``."""
-        total = TreeSum()
-        for first, last, design in self._designs():
-            total.add(design.adjoint(g[first:last]))
-        return np.asarray(total.result())
+        return self._total(lambda part, products, _: products.adjoint(g[part.first : part.last]))
 
     def scores_block(self, W: Vector) -> Vector:
         """Return ``W X'``, reading X once for all rows of W."""
         out = np.empty((len(W), self.shape[0]))
-        for first, last, design in self._designs():
-            out[:, first:last] = design.scores_block(W)
+
+        def fill(section: Section, products: MatrixProducts, _: int) -> None:
+            out[:, section.first : section.last] = products.scores_block(W)
+
+        self._visit(fill)
         return out
 
     def adjoint_block(self, G: Vector) -> Vector:
         """Return ``G X``, reading X once for all rows of G."""
-        total = TreeSum()
-        for first, last, design in self._designs():
-            total.add(design.adjoint_block(np.ascontiguousarray(G[:, first:last])))
-        return np.asarray(total.result())
+
+        def part(section: Section, products: MatrixProducts, _: int) -> Vector:
+            return products.adjoint_block(np.ascontiguousarray(G[:, section.first : section.last]))
+
+        return self._total(part)
 
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether the loss can be evaluated chunk by chunk, so that a pass reads the data once."""
         if len(self._sections) == 1:
-            return any(design.fuses(loss) for _, _, design in self._designs())
+            return any(self._visit(lambda section, products, n_threads: products.fuses(loss)))
         return query_ranges(self._sections, loss.query_ptr) is not None
 
     def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
         """Return scores, value and gradient of the loss there, and ``X' g``, in one read of X."""
         scores, gradient = np.empty(self.shape[0]), np.empty(self.shape[0])
         ranges, values, adjoint = self._ranges(loss), TreeSum(), TreeSum()
-        for (queries, longest), (first, last, design) in zip(ranges, self._designs(), strict=True):
-            if len(self._sections) == 1 or design.fuses_queries(queries[1] - queries[0], longest):
-                value, part = design.fused_queries(w, loss, scores, gradient, *queries)
-            else:
-                scores[first:last] = design.scores(w)
-                value = self._evaluate(loss, queries, scores, gradient)
-                part = design.adjoint(gradient[first:last])
+
+        def part(section: Section, products: MatrixProducts, n_threads: int) -> tuple[float, Vector]:
+            queries, longest = ranges[section.chunk]
+            if self._fuses_part(products, queries, longest):
+                return products.fused_queries(w, loss, scores, gradient, *queries)
+            rows = slice(section.first, section.last)
+            scores[rows] = products.scores(w)
+            value = _evaluate(loss, queries, scores, gradient, n_threads)
+            return value, products.adjoint(gradient[rows])
+
+        for value, sums in self._map(part):
             values.add(value)
-            adjoint.add(part)
+            adjoint.add(sums)
         return scores, float(values.result()), gradient, adjoint.result()
 
     def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
         """Return ``X' H(scores) X v`` in one read of X."""
         direction, product = np.empty(self.shape[0]), np.empty(self.shape[0])
-        ranges, total = self._ranges(loss), TreeSum()
-        for (queries, longest), (first, last, design) in zip(ranges, self._designs(), strict=True):
-            if len(self._sections) == 1 or design.fuses_queries(queries[1] - queries[0], longest):
-                part = design.fused_hvp_queries(v, loss, scores, direction, product, *queries)
-            else:
-                direction[first:last] = design.scores(v)
-                self._hessian(loss, queries, scores, direction, product)
-                part = design.adjoint(product[first:last])
-            total.add(part)
-        return np.asarray(total.result())
+        ranges = self._ranges(loss)
+
+        def part(section: Section, products: MatrixProducts, n_threads: int) -> Vector:
+            queries, longest = ranges[section.chunk]
+            if self._fuses_part(products, queries, longest):
+                return products.fused_hvp_queries(v, loss, scores, direction, product, *queries)
+            rows = slice(section.first, section.last)
+            direction[rows] = products.scores(v)
+            _hessian(loss, queries, scores, direction, product, n_threads)
+            return products.adjoint(product[rows])
+
+        return self._total(part)
 
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
         """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""
@@ -140,36 +157,58 @@ class ChunkedDesign:
         """Return the rows of X at these positions of the order of the loss, in memory."""
         return self._X[positions if self._rows is None else self._rows[positions]]
 
-    def _designs(self) -> Iterator[tuple[int, int, MatrixProducts]]:
-        for section, X in self._X.visit(self._sections, for_pass=True):
-            yield section.first, section.last, MatrixProducts(X, section.rows, n_threads=self._n_threads)
+    def _map(self, part: Part[T]) -> Iterator[T]:
+        """Apply a function to the products of each section, in threads, and give its answers in order."""
 
-    def _ranges(self, loss: QueryLoss) -> list[tuple[tuple[int, int], int]]:
-        """Return the queries of each section and the rows of the longest of them."""
+        def work(section: Section, X: Any, n_threads: int) -> T:
+            return part(section, MatrixProducts(X, section.rows, n_threads=n_threads), n_threads)
+
+        return self._X.map_pass(work, self._sections, self._n_threads)
+
+    def _visit(self, part: Part[T]) -> list[T]:
+        return list(self._map(part))
+
+    def _total(self, part: Part[Vector]) -> Vector:
+        """Add up what a function gives for each section, in a fixed tree."""
+        total = TreeSum()
+        for sums in self._map(part):
+            total.add(sums)
+        return np.asarray(total.result())
+
+    def _fuses_part(self, products: MatrixProducts, queries: Range, longest: int) -> bool:
+        return len(self._sections) == 1 or products.fuses_queries(queries[1] - queries[0], longest)
+
+    def _ranges(self, loss: QueryLoss) -> dict[int, tuple[Range, int]]:
+        """Return the queries of each section, by its chunk, and the rows of the longest of them."""
         ranges, sizes = query_ranges(self._sections, loss.query_ptr), np.diff(loss.query_ptr)
         assert ranges is not None
-        return [(queries, int(sizes[slice(*queries)].max(initial=0))) for queries in ranges]
-
-    def _evaluate(self, loss: QueryLoss, queries: tuple[int, int], scores: Vector, gradient: Vector) -> float:
-        """Return the value of some queries and fill in their gradient; runs of them go to the threads."""
-        runs = _runs(queries)
-        values = np.zeros(len(runs))
-
-        def visit(k: int) -> None:
-            values[k] = loss.evaluate_queries(*runs[k], scores, gradient)
-
-        run_parallel(visit, range(len(runs)), self._n_threads)
-        return float(values.sum())
-
-    def _hessian(
-        self, loss: QueryLoss, queries: tuple[int, int], scores: Vector, direction: Vector, product: Vector
-    ) -> None:
-        def visit(run: tuple[int, int]) -> None:
-            loss.hessian_queries(*run, scores, direction, product)
-
-        run_parallel(visit, _runs(queries), self._n_threads)
+        return {
+            section.chunk: (queries, int(sizes[slice(*queries)].max(initial=0)))
+            for section, queries in zip(self._sections, ranges, strict=True)
+        }
 
 
-def _runs(queries: tuple[int, int]) -> list[tuple[int, int]]:
+def _evaluate(loss: QueryLoss, queries: Range, scores: Vector, gradient: Vector, n_threads: int) -> float:
+    """Return the value of some queries and fill in their gradient; runs of them go to the threads."""
+    runs = _runs(queries)
+    values = np.zeros(len(runs))
+
+    def visit(k: int) -> None:
+        values[k] = loss.evaluate_queries(*runs[k], scores, gradient)
+
+    run_parallel(visit, range(len(runs)), n_threads)
+    return float(values.sum())
+
+
+def _hessian(
+    loss: QueryLoss, queries: Range, scores: Vector, direction: Vector, product: Vector, n_threads: int
+) -> None:
+    def visit(run: Range) -> None:
+        loss.hessian_queries(*run, scores, direction, product)
+
+    run_parallel(visit, _runs(queries), n_threads)
+
+
+def _runs(queries: Range) -> list[Range]:
     first, last = queries
     return [(first + share.start, first + share.stop) for share in groups(last - first)]

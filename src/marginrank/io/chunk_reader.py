@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +62,6 @@ class ChunkReader:
         That is less work than entering a mapped file into the page table in each pass, and takes no memory
         but the pieces that threads work on. Only row pointers stay.
         """
-        if os.name != "posix":
-            return self.load(number)
         self.check(number)
         chunk = self._manifest.chunks[number]
         if number not in self._row_pointers:

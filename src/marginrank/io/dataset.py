@@ -168,7 +168,8 @@ def open_dataset(path: str | os.PathLike[str], *, mmap: bool = True, verify: boo
     path : path
         The folder.
     mmap : bool, default=True
-        Map chunks into memory; they are read otherwise. The results are the same.
+        Map chunks into memory where whole chunks are wanted; they are read otherwise. Passes of training and
+        scoring always read, a small piece at a time. The results are the same.
     verify : bool, default=True
         Compare each chunk with its checksum when it is first used.
 

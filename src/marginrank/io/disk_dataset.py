@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -60,8 +61,10 @@ class DiskDataset(RankingData):
                 told if told.startswith(str(path)) else f"{path}: the parts do not fit together: {told}"
             ) from None
         bounds = offsets(np.array(list(map(chunk_rows, manifest.chunks))))
-        load, passes = self._reader.load, PassLoader(self._reader.load_for_pass, self._reader.read_ahead)
-        X = ChunkedMatrix(load, bounds, manifest.n_features, np.dtype(manifest.dtype), passes=passes)
+        reader, passes = self._reader, None
+        if os.name == "posix":  # elsewhere the kernels cannot read files
+            passes = PassLoader(reader.load_for_pass, reader.read_ahead)
+        X = ChunkedMatrix(reader.load, bounds, manifest.n_features, np.dtype(manifest.dtype), passes=passes)
         self._set(X=X, feature_names=names, allow_nonfinite=False, labels=manifest.labels, **vectors)
 
     def __repr__(self) -> str:
