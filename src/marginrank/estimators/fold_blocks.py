@@ -1,0 +1,123 @@
+"""Folds that are trained at the same time, so that a read of X serves all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from marginrank.designs import Design, ScaledDesign
+from marginrank.designs.lockstep import Asks, in_lockstep
+from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
+from marginrank.estimators.descents import Descent
+from marginrank.estimators.problems import Held, Part
+from marginrank.estimators.spaces import Space
+from marginrank.estimators.training import Training
+from marginrank.model_selection import Rows
+from marginrank.solvers import Callback
+from marginrank.validation import Matrix, Vector
+
+#: From a fold and what listens to its progress to its models.
+Descend = Callable[[Training, Sequence[Callback]], Descent]
+
+
+# Vectors that one read of X serves.
+MOST_AT_ONCE = 8
+
+
+class Fold(NamedTuple):
+    """What a fold trained, and what it holds out."""
+
+    training: Training
+    descent: Descent
+    held: Held
+
+
+def folds_at_once(training: Training) -> int:
+    """Return how many folds of this training go down together."""
+    return MOST_AT_ONCE
+
+
+def folds_trained(
+    folds: Iterable[tuple[Part, Held]],
+    training: Training,
+    descend: Descend,
+    listeners: Sequence[Callback],
+    *,
+    at_once: int,
+) -> Iterator[Fold]:
+    """Train folds, so many at once, in their order.
+
+    Parameters
+    ----------
+    folds : iterable of (Part, Held)
+        The folds.
+    training : Training
+        That of all rows: its space and its solver are those of the folds.
+    descend : callable
+        Trains one fold.
+    listeners : sequence of callables
+        They get the progress of every solution, in the thread of the caller.
+    at_once : int
+        How many folds go down together; 1 trains one after another, each by products of its own rows.
+    """
+    remaining = iter(folds)
+    while block := list(islice(remaining, at_once)):
+        if len(block) == 1:
+            ((part, held),) = block
+            alone = Training(training.space, part, training.solver)
+            yield Fold(alone, descend(alone, listeners), held)
+        else:
+            yield from _trained_together(block, training, descend, listeners)
+
+
+def _trained_together(
+    block: list[tuple[Part, Held]], training: Training, descend: Descend, listeners: Sequence[Callback]
+) -> list[Fold]:
+    products = _products(training.space, [part.rows for part, _ in block])
+
+    def train(part: Part, asks: Asks) -> tuple[Training, Descent]:
+        fold = Training(_SharingSpace(training.space, asks, products.fusing), part, training.solver)
+        heard = [partial(asks.call, listener) for listener in listeners]
+        return fold, descend(fold, heard)
+
+    done = in_lockstep([partial(train, part) for part, _ in block], products)
+    return [Fold(*one, held) for one, (_, held) in zip(done, block, strict=True)]
+
+
+def _products(space: Space, rows: list[Rows | None]) -> ProductsTogether:
+    """Return what makes the products of folds with these rows."""
+    if any(taken is None for taken in rows):
+        return ProductsTogether(space.held_out(None), rows)
+    all_rows = np.unique(np.concatenate([taken for taken in rows if taken is not None]))
+    positions = [None if taken is None else np.searchsorted(all_rows, taken) for taken in rows]
+    return ProductsTogether(space.held_out(all_rows), positions)
+
+
+class _SharingSpace:
+    """The space of all folds, as one of them sees it that shares its products."""
+
+    def __init__(self, space: Space, asks: Asks, fusing: bool) -> None:
+        self._space = space
+        self._asks = asks
+        self._fusing = fusing
+
+    def training_design(self, rows: Rows | None, weight: Vector | None) -> tuple[Design, Vector | None]:
+        """Return the design of the fold's rows and the column scale that it divides by."""
+        scale = self._space.training_design(rows, weight)[1]
+        design = SharingDesign(self._space.held_out(rows), self._asks, fusing=self._fusing)
+        return (design if scale is None else ScaledDesign(design, scale)), scale
+
+    def held_out(self, rows: Rows | None) -> Design:
+        """Return the design of training rows."""
+        return self._space.held_out(rows)
+
+    def further(self, X: Matrix) -> Design:
+        """Return the design of other rows."""
+        return self._space.further(X)
+
+    def release(self) -> None:
+        """What is held is for all folds."""
