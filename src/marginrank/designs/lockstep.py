@@ -1,7 +1,7 @@
 """Several functions that go on together: each stops where it wants something, and all wants are met at once.
 
 A function has a thread of its own, but only to be able to stop in the middle: one of them runs at a time, and
-the caller's thread, while all of them wait, does what they ask for. So nothing depends on timing, kernels have
+while all of them wait, the caller's thread does what they ask for. So nothing depends on timing, kernels have
 all processors to themselves, and nothing that is called needs a lock.
 """
 

@@ -1,7 +1,7 @@
 """Products of several folds of rows with their own vectors, in one read of X for all of them.
 
-Folds that are trained in lockstep (:mod:`lockstep`) each have a design over their own rows. What one of them is
-asked to multiply with becomes a wish; the wishes of all folds are met by products of all rows with several
+Folds that are trained in lockstep (``lockstep.py``) each have a design over their own rows. What one of them
+is asked to multiply with becomes a wish; the wishes of all folds are met by products of all rows with several
 vectors. A fold takes the scores of its own rows; an adjoint has zeros at the others.
 """
 
@@ -76,11 +76,11 @@ class SharingDesign:
 
     def scores(self, w: Vector) -> Vector:
         """Return ``X w``."""
-        return self.scores_block(w[None])[0]
+        return np.asarray(self.scores_block(w[None])[0])
 
     def adjoint(self, g: Vector) -> Vector:
         """Return ``X' g``."""
-        return self.adjoint_block(g[None])[0]
+        return np.asarray(self.adjoint_block(g[None])[0])
 
     def scores_block(self, W: Array) -> Array:
         """Return the scores of each row of W."""

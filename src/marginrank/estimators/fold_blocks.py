@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from marginrank.chunks import ChunkedMatrix
 from marginrank.designs import Design, ScaledDesign
 from marginrank.designs.lockstep import Asks, in_lockstep
+from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
 from marginrank.estimators.descents import Descent
 from marginrank.estimators.problems import Held, Part
-from marginrank.estimators.spaces import Space
+from marginrank.estimators.spaces import RawColumns, Space
 from marginrank.estimators.training import Training
 from marginrank.model_selection import Rows
 from marginrank.solvers import Callback
@@ -88,13 +90,15 @@ def _trained_together(
     return [Fold(*one, held) for one, (_, held) in zip(done, block, strict=True)]
 
 
-def _products(space: Space, rows: list[Rows | None]) -> ProductsTogether:
+def _products(space: Space, rows: list[Rows | None]) -> ProductsTogether | ChunksTogether:
     """Return what makes the products of folds with these rows."""
-    if any(taken is None for taken in rows):
+    if isinstance(space, RawColumns) and isinstance(space.X, ChunkedMatrix):
+        return ChunksTogether(space.X, rows, n_threads=space.n_threads)
+    taken = [one for one in rows if one is not None]
+    if len(taken) < len(rows):
         return ProductsTogether(space.held_out(None), rows)
-    all_rows = np.unique(np.concatenate([taken for taken in rows if taken is not None]))
-    positions = [None if taken is None else np.searchsorted(all_rows, taken) for taken in rows]
-    return ProductsTogether(space.held_out(all_rows), positions)
+    together = np.unique(np.concatenate(taken))
+    return ProductsTogether(space.held_out(together), [np.searchsorted(together, one) for one in taken])
 
 
 class _SharingSpace:
