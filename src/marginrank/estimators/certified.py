@@ -260,11 +260,12 @@ class CertifiedRanker(LinearRanker):
         table, sums = [], np.zeros((len(some), training.design.shape[1]))
 
         def go_down(fold: Training, heard: Sequence[Callback]) -> Descent:
-            return self._descend(fold, grid, search, heard)
+            descent = self._descend(fold, grid, search, heard)
+            if descent.interrupted:
+                raise KeyboardInterrupt
+            return descent
 
         for fold in folds_trained(folds, training, go_down, listeners, at_once=folds_at_once(training)):
-            if fold.descent.interrupted:
-                raise KeyboardInterrupt
             sums += fold.descent.models_at(some)
             held = training.space.held_out(fold.held.rows)
             table.append(fold.descent.measured(held, grid, fold.held.measure))

@@ -16,6 +16,7 @@ from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
 from marginrank.estimators.descents import Descent
 from marginrank.estimators.problems import Held, Part
+from marginrank.estimators.progress import ProgressLine
 from marginrank.estimators.spaces import RawColumns, Space
 from marginrank.estimators.training import Training
 from marginrank.model_selection import Rows
@@ -66,28 +67,39 @@ def folds_trained(
     at_once : int
         How many folds go down together; 1 trains one after another, each by products of its own rows.
     """
-    remaining = iter(folds)
+    remaining = enumerate(folds)
     while block := list(islice(remaining, at_once)):
         if len(block) == 1:
-            ((part, held),) = block
+            ((number, (part, held)),) = block
             alone = Training(training.space, part, training.solver)
-            yield Fold(alone, descend(alone, listeners), held)
+            yield Fold(alone, descend(alone, _labelled(listeners, number)), held)
         else:
             yield from _trained_together(block, training, descend, listeners)
 
 
 def _trained_together(
-    block: list[tuple[Part, Held]], training: Training, descend: Descend, listeners: Sequence[Callback]
+    block: list[tuple[int, tuple[Part, Held]]],
+    training: Training,
+    descend: Descend,
+    listeners: Sequence[Callback],
 ) -> list[Fold]:
-    products = _products(training.space, [part.rows for part, _ in block])
+    products = _products(training.space, [part.rows for _, (part, _) in block])
 
-    def train(part: Part, asks: Asks) -> tuple[Training, Descent]:
+    def train(number: int, part: Part, asks: Asks) -> tuple[Training, Descent]:
         fold = Training(_SharingSpace(training.space, asks, products.fusing), part, training.solver)
-        heard = [partial(asks.call, listener) for listener in listeners]
+        heard = [partial(asks.call, listener) for listener in _labelled(listeners, number)]
         return fold, descend(fold, heard)
 
-    done = in_lockstep([partial(train, part) for part, _ in block], products)
-    return [Fold(*one, held) for one, (_, held) in zip(done, block, strict=True)]
+    done = in_lockstep([partial(train, number, part) for number, (part, _) in block], products)
+    return [Fold(*one, held) for one, (_, (_, held)) in zip(done, block, strict=True)]
+
+
+def _labelled(listeners: Sequence[Callback], number: int) -> list[Callback]:
+    """Return the listeners of one fold: what is shown says which."""
+    return [
+        listener.of_fold(number + 1) if isinstance(listener, ProgressLine) else listener
+        for listener in listeners
+    ]
 
 
 def _products(space: Space, rows: list[Rows | None]) -> ProductsTogether | ChunksTogether:
