@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +127,8 @@ class ProductsTogether:
         All rows.
     positions : list of ndarray of int64 or None
         The rows of each fold, as positions of the design, in the order of the fold; None stands for all.
+    per_read : int, default=8
+        Vectors whose adjoints the design makes in one read.
 
     Attributes
     ----------
@@ -134,8 +138,9 @@ class ProductsTogether:
 
     fusing = False
 
-    def __init__(self, design: Design, positions: list[Rows | None]) -> None:
+    def __init__(self, design: Design, positions: list[Rows | None], per_read: int = 8) -> None:
         self._design = design
+        self._per_read = per_read
         self._positions = positions
         self.n_products = 0
         self.n_vectors = 0
@@ -154,25 +159,25 @@ class ProductsTogether:
     def _scores(self, by_fold: dict[int, Array]) -> dict[int, Array]:
         found = iter(self._design.scores_block(np.concatenate(list(by_fold.values()))))
         return {
-            k: np.stack([_taken(next(found), self._positions[k]) for _ in vectors])
-            for k, vectors in by_fold.items()
+            k: np.stack([next(found)[self._places(k)] for _ in vectors]) for k, vectors in by_fold.items()
         }
 
     def _adjoints(self, by_fold: dict[int, Array]) -> dict[int, Array]:
-        spread = np.zeros((_n_vectors(by_fold), self._design.shape[0]))
-        first = 0
-        for k, vectors in by_fold.items():
-            positions = self._positions[k]
-            spread[first : first + len(vectors), slice(None) if positions is None else positions] = vectors
-            first += len(vectors)
-        found = self._design.adjoint_block(spread)
+        each = iter([(self._places(k), g) for k, vectors in by_fold.items() for g in vectors])
+        found = []
+        # As many at a time as one read serves: of vectors over all rows, more would take memory only.
+        while group := list(islice(each, self._per_read)):
+            spread = np.zeros((len(group), self._design.shape[0]))
+            for row, (places, g) in zip(spread, group, strict=True):
+                row[places] = g
+            found.append(self._design.adjoint_block(spread))
         ends = np.cumsum([len(vectors) for vectors in by_fold.values()])
-        return dict(zip(by_fold, np.split(found, ends[:-1]), strict=True))
+        return dict(zip(by_fold, np.split(np.concatenate(found), ends[:-1]), strict=True))
+
+    def _places(self, fold: int) -> Any:
+        positions = self._positions[fold]
+        return slice(None) if positions is None else positions
 
 
 def _n_vectors(by_fold: dict[int, Array]) -> int:
     return sum(map(len, by_fold.values()))
-
-
-def _taken(scores: Vector, positions: Rows | None) -> Vector:
-    return scores if positions is None else scores[positions]

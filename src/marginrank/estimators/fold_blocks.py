@@ -12,23 +12,38 @@ import numpy as np
 from marginrank.chunks import ChunkedMatrix
 from marginrank.designs import Design, ScaledDesign
 from marginrank.designs.lockstep import Asks, in_lockstep
+from marginrank.designs.memory import physical_memory
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
+from marginrank.engines import RemoteMatrix
 from marginrank.estimators.descents import Descent
 from marginrank.estimators.problems import Held, Part
 from marginrank.estimators.progress import ProgressLine
-from marginrank.estimators.spaces import RawColumns, Space
+from marginrank.estimators.spaces import MappedColumns, RawColumns, Space
 from marginrank.estimators.training import Training
 from marginrank.model_selection import Rows
 from marginrank.solvers import Callback
-from marginrank.validation import Matrix, Vector
+from marginrank.validation import Matrix, Vector, is_sparse
 
 #: From a fold and what listens to its progress to its models.
 Descend = Callable[[Training, Sequence[Callback]], Descent]
 
 
-# Vectors that one read of X serves.
+# Vectors that one read of X serves; features that are made again serve any number, but these take memory.
 MOST_AT_ONCE = 8
+_MAPPED_PER_READ = 64
+# Sparse rows in memory: stored entries, in all and for each column, from which sharing reads pays. Processor
+# seconds of five folds together as a part of those one after another (benchmarks/fold_blocks.py, two cores
+# that others used, too): a search on disk .43 to .71, over features made in every pass .56. In memory with
+# 640 entries a column .73 to .83 where a few alphas are solved in turn, and .95 along a path, whose planes
+# come in blocks in any case; with 50 entries a column .99, because cutting planes cost more than products
+# with X there. Dense rows in memory, of which a fold alone reads scores and adjoint at once: .83 to 1.04 with
+# 136 columns, 1.3 with 46 (MQ2008, OHSUMED).
+_ENTRIES, _ENTRIES_A_COLUMN = 1 << 20, 200
+# What the folds that go down together may take of the machine's memory, and vectors of one number for each
+# column that a fold holds: cutting planes, the models of its path, and curvature.
+_MEMORY_SHARE = 0.25
+_VECTORS_A_FOLD = 300
 
 
 class Fold(NamedTuple):
@@ -40,8 +55,27 @@ class Fold(NamedTuple):
 
 
 def folds_at_once(training: Training) -> int:
-    """Return how many folds of this training go down together."""
-    return MOST_AT_ONCE
+    """Return how many folds are trained at the same time: several where that pays and memory allows it.
+
+    It depends on the data and on the size of the machine's memory, not on what is free of it.
+    """
+    if not _reads_cost_most(training.space):
+        return 1
+    room = _MEMORY_SHARE * physical_memory()
+    return int(np.clip(room // (8 * _VECTORS_A_FOLD * training.design.shape[1]), 1, MOST_AT_ONCE))
+
+
+def _reads_cost_most(space: Space) -> bool:
+    """Whether a read of X costs so much beside all else that folds had better share it."""
+    if isinstance(space, MappedColumns):
+        return space.recomputes
+    if not isinstance(space, RawColumns) or isinstance(space.X, RemoteMatrix):
+        return False
+    if isinstance(space.X, ChunkedMatrix):
+        return True
+    if not is_sparse(space.X):
+        return False
+    return bool(space.X.nnz >= max(_ENTRIES, _ENTRIES_A_COLUMN * space.X.shape[1]))
 
 
 def folds_trained(
@@ -106,11 +140,13 @@ def _products(space: Space, rows: list[Rows | None]) -> ProductsTogether | Chunk
     """Return what makes the products of folds with these rows."""
     if isinstance(space, RawColumns) and isinstance(space.X, ChunkedMatrix):
         return ChunksTogether(space.X, rows, n_threads=space.n_threads)
+    per_read = _MAPPED_PER_READ if isinstance(space, MappedColumns) else MOST_AT_ONCE
     taken = [one for one in rows if one is not None]
     if len(taken) < len(rows):
-        return ProductsTogether(space.held_out(None), rows)
+        return ProductsTogether(space.held_out(None), rows, per_read)
     together = np.unique(np.concatenate(taken))
-    return ProductsTogether(space.held_out(together), [np.searchsorted(together, one) for one in taken])
+    positions: list[Rows | None] = [np.searchsorted(together, one) for one in taken]
+    return ProductsTogether(space.held_out(together), positions, per_read)
 
 
 class _SharingSpace:
