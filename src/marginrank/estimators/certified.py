@@ -267,8 +267,8 @@ class CertifiedRanker(LinearRanker):
 
         for fold in folds_trained(folds, training, go_down, listeners, at_once=folds_at_once(training)):
             sums += fold.descent.models_at(some)
-            held = training.space.held_out(fold.held.rows)
-            table.append(fold.descent.measured(held, grid, fold.held.measure))
+            held = training.space.held_out(fold.held_rows)
+            table.append(fold.descent.measured(held, grid, fold.measure))
             training.passes += fold.training.passes
         selection = search.select(grid, np.array(table))
         # The folds' models are close to that of all rows: their mean saves about half of its passes.

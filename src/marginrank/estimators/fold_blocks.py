@@ -17,7 +17,7 @@ from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
 from marginrank.engines import RemoteMatrix
 from marginrank.estimators.descents import Descent
-from marginrank.estimators.problems import Held, Part
+from marginrank.estimators.problems import Array, Held, Part
 from marginrank.estimators.progress import ProgressLine
 from marginrank.estimators.spaces import MappedColumns, RawColumns, Space
 from marginrank.estimators.training import Training
@@ -33,12 +33,13 @@ Descend = Callable[[Training, Sequence[Callback]], Descent]
 MOST_AT_ONCE = 8
 _MAPPED_PER_READ = 64
 # Sparse rows in memory: stored entries, in all and for each column, from which sharing reads pays. Processor
-# seconds of five folds together as a part of those one after another (benchmarks/fold_blocks.py, two cores
-# that others used, too): a search on disk .43 to .71, over features made in every pass .56. In memory with
-# 640 entries a column .73 to .83 where a few alphas are solved in turn, and .95 along a path, whose planes
-# come in blocks in any case; with 50 entries a column .99, because cutting planes cost more than products
-# with X there. Dense rows in memory, of which a fold alone reads scores and adjoint at once: .83 to 1.04 with
-# 136 columns, 1.3 with 46 (MQ2008, OHSUMED).
+# time of five folds together as a part of that of one after another (benchmarks/fold_blocks.py, on two cores
+# that others used, too): data on disk .35 to .80, and .36 to .53 where the system's cache does not hold them;
+# features made in every pass .60. Sparse rows with 640 entries a column .71 to .81 where a few alphas are
+# solved in turn and .85 to .98 along a path, whose planes come several to a read in any case; with 50 entries
+# a column .99, because there cutting planes cost more than products with X. Dense rows in memory, which a
+# fold alone reads once for scores and adjoint: .81 to 1.04 with 120,000 rows, 1.07 with 12,000, 1.2 to 1.9
+# on MQ2008 and OHSUMED.
 _ENTRIES, _ENTRIES_A_COLUMN = 1 << 20, 200
 # What the folds that go down together may take of the machine's memory, and vectors of one number for each
 # column that a fold holds: cutting planes, the models of its path, and curvature.
@@ -47,11 +48,12 @@ _VECTORS_A_FOLD = 300
 
 
 class Fold(NamedTuple):
-    """What a fold trained, and what it holds out."""
+    """What a fold trained, the rows that it holds out, and what measures scores of these (see ``Held``)."""
 
     training: Training
     descent: Descent
-    held: Held
+    held_rows: Rows | None
+    measure: Callable[[Array], Vector]
 
 
 def folds_at_once(training: Training) -> int:
@@ -101,31 +103,31 @@ def folds_trained(
     at_once : int
         How many folds go down together; 1 trains one after another, each by products of its own rows.
     """
-    remaining = enumerate(folds)
+    # Of what is held out, the copies of features are let go: all folds together would be a copy of X.
+    remaining = ((number, part, held.rows, held.measure) for number, (part, held) in enumerate(folds))
     while block := list(islice(remaining, at_once)):
+        parts = {number: part for number, part, _, _ in block}
         if len(block) == 1:
-            ((number, (part, held)),) = block
+            ((number, part),) = parts.items()
             alone = Training(training.space, part, training.solver)
-            yield Fold(alone, descend(alone, _labelled(listeners, number)), held)
+            done = [(alone, descend(alone, _labelled(listeners, number)))]
         else:
-            yield from _trained_together(block, training, descend, listeners)
+            done = _trained_together(parts, training, descend, listeners)
+        for (fold, descent), (_, _, rows, measure) in zip(done, block, strict=True):
+            yield Fold(fold, descent, rows, measure)
 
 
 def _trained_together(
-    block: list[tuple[int, tuple[Part, Held]]],
-    training: Training,
-    descend: Descend,
-    listeners: Sequence[Callback],
-) -> list[Fold]:
-    products = _products(training.space, [part.rows for _, (part, _) in block])
+    parts: dict[int, Part], training: Training, descend: Descend, listeners: Sequence[Callback]
+) -> list[tuple[Training, Descent]]:
+    products = _products(training.space, [part.rows for part in parts.values()])
 
     def train(number: int, part: Part, asks: Asks) -> tuple[Training, Descent]:
         fold = Training(_SharingSpace(training.space, asks, products.fusing), part, training.solver)
         heard = [partial(asks.call, listener) for listener in _labelled(listeners, number)]
         return fold, descend(fold, heard)
 
-    done = in_lockstep([partial(train, number, part) for number, (part, _) in block], products)
-    return [Fold(*one, held) for one, (_, (_, held)) in zip(done, block, strict=True)]
+    return in_lockstep([partial(train, *numbered) for numbered in parts.items()], products)
 
 
 def _labelled(listeners: Sequence[Callback], number: int) -> list[Callback]:
