@@ -193,6 +193,11 @@ class MappedRows:
         keep = store == "memory" or (store == "auto" and stores(mapping, X.shape[0]))
         self._kept = _stored(mapping, X, None, n_threads) if keep else None
 
+    @property
+    def stored(self) -> bool:
+        """Whether the features are kept, rather than made again in every pass."""
+        return self._kept is not None
+
     def design(self, rows: NDArray[np.int64] | None = None) -> Design:
         """Return a design over some rows, in this order; None takes all as they stand."""
         if self._kept is not None:

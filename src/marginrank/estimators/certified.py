@@ -15,6 +15,7 @@ from marginrank import validation as gate
 from marginrank.designs import Design
 from marginrank.estimators.descents import Descent, descend
 from marginrank.estimators.evaluation_sets import EvaluationSet, Record, better
+from marginrank.estimators.fold_blocks import folds_at_once, folds_trained
 from marginrank.estimators.linear import LinearRanker
 from marginrank.estimators.problems import Held, Part, Problem
 from marginrank.estimators.progress import ProgressLine
@@ -257,14 +258,18 @@ class CertifiedRanker(LinearRanker):
         grid = self._grid(training, search)
         some = np.union1d(grid[::_MEANS], grid[-1:])[::-1] if search.alphas is None else grid
         table, sums = [], np.zeros((len(some), training.design.shape[1]))
-        for part, held in folds:
-            fold = Training(training.space, part, training.solver)
-            descent = self._descend(fold, grid, search, listeners)
+
+        def go_down(fold: Training, heard: Sequence[Callback]) -> Descent:
+            descent = self._descend(fold, grid, search, heard)
             if descent.interrupted:
                 raise KeyboardInterrupt
-            sums += descent.models_at(some)
-            table.append(descent.measured(training.space.held_out(held.rows), grid, held.measure))
-            training.passes += fold.passes
+            return descent
+
+        for fold in folds_trained(folds, training, go_down, listeners, at_once=folds_at_once(training)):
+            sums += fold.descent.models_at(some)
+            held = training.space.held_out(fold.held_rows)
+            table.append(fold.descent.measured(held, grid, fold.measure))
+            training.passes += fold.training.passes
         selection = search.select(grid, np.array(table))
         # The folds' models are close to that of all rows: their mean saves about half of its passes.
         start = mixed(some, sums / len(table), np.array([selection.alpha]))[0]

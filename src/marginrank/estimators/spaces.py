@@ -151,6 +151,11 @@ class MappedColumns:
         """Return the design of other rows, kept as those of training are."""
         return self._mapped(X).design()
 
+    @property
+    def recomputes(self) -> bool:
+        """Whether every pass makes the features again."""
+        return not self._features.stored
+
     def release(self) -> None:
         """Let go of the features; the map stays."""
         self.__dict__.pop("_features", None)

@@ -1,0 +1,153 @@
+"""Several functions that go on together: each stops where it wants something, and all wants are met at once.
+
+A function has a thread of its own, but only to be able to stop in the middle: one of them runs at a time, and
+while all of them wait, the caller's thread does what they ask for. So nothing depends on timing, kernels have
+all processors to themselves, and nothing that is called needs a lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import copy_context
+from threading import Semaphore, Thread
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Asks(Protocol):
+    """What a function in lockstep is given."""
+
+    def ask(self, wish: Any) -> Any:
+        """Wait for the others, and return the answer."""
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Have the caller's thread call something, at once; what it raises is raised here."""
+
+
+class _Call(NamedTuple):
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+class _Released(BaseException):
+    """Ends a function whose answer will never come."""
+
+
+def in_lockstep(
+    functions: Sequence[Callable[[Asks], T]], answer: Callable[[Mapping[int, Any]], Mapping[int, Any]]
+) -> list[T]:
+    """Run functions that wait for each other, and return what they return.
+
+    Parameters
+    ----------
+    functions : sequence of callables
+        Each is given what it asks by.
+    answer : callable
+        From all wishes, by the number of the function, to answers; at least one of them, the others are asked
+        for again with what comes next. It is called when every function that still runs has a wish.
+
+    Raises
+    ------
+    BaseException
+        What a function or ``answer`` raises, or Ctrl-C; the functions that still wait are ended first.
+
+    Examples
+    --------
+    >>> def add_twice(asks):
+    ...     return asks.ask(1) + asks.ask(2)
+    >>> in_lockstep([add_twice, add_twice], lambda wishes: {k: 10 * wish for k, wish in wishes.items()})
+    [30, 30]
+    """
+    runners: list[_Runner[T]] = []
+    try:
+        for function in functions:
+            runners.append(_Runner(function))
+            runners[-1].resume(None)
+        while waiting := {k: runner.wish for k, runner in enumerate(runners) if runner.running}:
+            for k, found in answer(waiting).items():
+                runners[k].resume(found)
+    finally:
+        for runner in runners:
+            runner.release()
+        for runner in runners:
+            runner.join()
+    return [runner.result for runner in runners]
+
+
+class _Runner(Generic[T]):
+    """A function that runs until it has a wish, and on from there when it is resumed."""
+
+    result: T
+
+    def __init__(self, function: Callable[[Asks], T]) -> None:
+        self.wish: Any = None
+        self.running = True
+        self._function = function
+        self._given: Any = None
+        self._raised: BaseException | None = None
+        self._released = False
+        self._mine, self._callers = Semaphore(0), Semaphore(0)
+        # Settings that belong to a context, as numpy's errstate does, hold in the thread, too.
+        self._thread = Thread(target=copy_context().run, args=(self._run,), name="marginrank-lockstep")
+
+    def resume(self, given: Any) -> None:
+        """Hand over an answer, and wait for the next wish or the end."""
+        self._given = given
+        self._switch()
+        while isinstance(self.wish, _Call):
+            call, self.wish = self.wish, None
+            try:
+                self._given = call.function(*call.arguments), None
+            except BaseException as error:  # Ctrl-C, too, is for the function to see
+                self._given = None, error
+            self._switch()
+
+    def _switch(self) -> None:
+        if self._thread.ident is None:
+            self._thread.start()
+        self._mine.release()
+        self._callers.acquire()
+        if self._raised is not None:
+            raise self._raised
+
+    def release(self) -> None:
+        """End the function where it waits, or where it next would, without waiting for that."""
+        self._released = True
+        self._mine.release()
+
+    def join(self) -> None:
+        """Wait for the end of the thread."""
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def ask(self, wish: Any) -> Any:
+        """Wait for the others, and return the answer."""
+        self.wish = wish
+        self._callers.release()
+        self._wait()
+        return self._given
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Have the caller's thread call something, at once; what it raises is raised here."""
+        found, error = self.ask(_Call(function, arguments))
+        if error is not None:
+            raise error
+        return found
+
+    def _wait(self) -> None:
+        self._mine.acquire()
+        if self._released:
+            raise _Released
+
+    def _run(self) -> None:
+        try:
+            self._wait()
+            self.result = self._function(self)
+        except _Released:
+            pass
+        except BaseException as error:  # to be raised in the caller's thread
+            self._raised = error
+        finally:
+            self.running, self.wish = False, None
+            self._callers.release()

@@ -1,0 +1,177 @@
+"""Folds that are trained at the same time, so that a read of X serves all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from marginrank.chunks import ChunkedMatrix
+from marginrank.designs import Design, ScaledDesign
+from marginrank.designs.lockstep import Asks, in_lockstep
+from marginrank.designs.memory import physical_memory
+from marginrank.designs.shared_chunks import ChunksTogether
+from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
+from marginrank.engines import RemoteMatrix
+from marginrank.estimators.descents import Descent
+from marginrank.estimators.problems import Array, Held, Part
+from marginrank.estimators.progress import ProgressLine
+from marginrank.estimators.spaces import MappedColumns, RawColumns, Space
+from marginrank.estimators.training import Training
+from marginrank.model_selection import Rows
+from marginrank.solvers import Callback
+from marginrank.validation import Matrix, Vector, is_sparse
+
+#: From a fold and what listens to its progress to its models.
+Descend = Callable[[Training, Sequence[Callback]], Descent]
+
+
+# Vectors that one read of X serves; features that are made again serve any number, but these take memory.
+MOST_AT_ONCE = 8
+_MAPPED_PER_READ = 64
+# Sparse rows in memory: stored entries, in all and for each column, from which sharing reads pays. Processor
+# time of five folds together as a part of that of one after another (benchmarks/fold_blocks.py, on two cores
+# that others used, too): data on disk .35 to .80, and .36 to .53 where the system's cache does not hold them;
+# features made in every pass .60. Sparse rows with 640 entries a column .71 to .81 where a few alphas are
+# solved in turn and .85 to .98 along a path, whose planes come several to a read in any case; with 50 entries
+# a column .99, because there cutting planes cost more than products with X. Dense rows in memory, which a
+# fold alone reads once for scores and adjoint: .81 to 1.04 with 120,000 rows, 1.07 with 12,000, 1.2 to 1.9
+# on MQ2008 and OHSUMED.
+_ENTRIES, _ENTRIES_A_COLUMN = 1 << 20, 200
+# What the folds that go down together may take of the machine's memory, and vectors of one number for each
+# column that a fold holds: cutting planes, the models of its path, and curvature.
+_MEMORY_SHARE = 0.25
+_VECTORS_A_FOLD = 300
+
+
+class Fold(NamedTuple):
+    """What a fold trained, the rows that it holds out, and what measures scores of these (see ``Held``)."""
+
+    training: Training
+    descent: Descent
+    held_rows: Rows | None
+    measure: Callable[[Array], Vector]
+
+
+def folds_at_once(training: Training) -> int:
+    """Return how many folds are trained at the same time: several where that pays and memory allows it.
+
+    It depends on the data and on the size of the machine's memory, not on what is free of it.
+    """
+    if not _reads_cost_most(training.space):
+        return 1
+    room = _MEMORY_SHARE * physical_memory()
+    return int(np.clip(room // (8 * _VECTORS_A_FOLD * training.design.shape[1]), 1, MOST_AT_ONCE))
+
+
+def _reads_cost_most(space: Space) -> bool:
+    """Whether a read of X costs so much beside all else that folds had better share it."""
+    if isinstance(space, MappedColumns):
+        return space.recomputes
+    if not isinstance(space, RawColumns) or isinstance(space.X, RemoteMatrix):
+        return False
+    if isinstance(space.X, ChunkedMatrix):
+        return True
+    if not is_sparse(space.X):
+        return False
+    return bool(space.X.nnz >= max(_ENTRIES, _ENTRIES_A_COLUMN * space.X.shape[1]))
+
+
+def folds_trained(
+    folds: Iterable[tuple[Part, Held]],
+    training: Training,
+    descend: Descend,
+    listeners: Sequence[Callback],
+    *,
+    at_once: int,
+) -> Iterator[Fold]:
+    """Train folds, so many at once, in their order.
+
+    Parameters
+    ----------
+    folds : iterable of (Part, Held)
+        The folds.
+    training : Training
+        That of all rows: its space and its solver are those of the folds.
+    descend : callable
+        Trains one fold.
+    listeners : sequence of callables
+        They get the progress of every solution, in the thread of the caller.
+    at_once : int
+        How many folds go down together; 1 trains one after another, each by products of its own rows.
+    """
+    # Of what is held out, the copies of features are let go: all folds together would be a copy of X.
+    remaining = ((number, part, held.rows, held.measure) for number, (part, held) in enumerate(folds))
+    while block := list(islice(remaining, at_once)):
+        parts = {number: part for number, part, _, _ in block}
+        if len(block) == 1:
+            ((number, part),) = parts.items()
+            alone = Training(training.space, part, training.solver)
+            done = [(alone, descend(alone, _labelled(listeners, number)))]
+        else:
+            done = _trained_together(parts, training, descend, listeners)
+        for (fold, descent), (_, _, rows, measure) in zip(done, block, strict=True):
+            yield Fold(fold, descent, rows, measure)
+
+
+def _trained_together(
+    parts: dict[int, Part], training: Training, descend: Descend, listeners: Sequence[Callback]
+) -> list[tuple[Training, Descent]]:
+    products = _products(training.space, [part.rows for part in parts.values()])
+
+    def train(number: int, part: Part, asks: Asks) -> tuple[Training, Descent]:
+        fold = Training(_SharingSpace(training.space, asks, products.fusing), part, training.solver)
+        heard = [partial(asks.call, listener) for listener in _labelled(listeners, number)]
+        return fold, descend(fold, heard)
+
+    return in_lockstep([partial(train, *numbered) for numbered in parts.items()], products)
+
+
+def _labelled(listeners: Sequence[Callback], number: int) -> list[Callback]:
+    """Return the listeners of one fold: what is shown says which."""
+    return [
+        listener.of_fold(number + 1) if isinstance(listener, ProgressLine) else listener
+        for listener in listeners
+    ]
+
+
+def _products(space: Space, rows: list[Rows | None]) -> ProductsTogether | ChunksTogether:
+    """Return what makes the products of folds with these rows."""
+    if isinstance(space, RawColumns) and isinstance(space.X, ChunkedMatrix):
+        return ChunksTogether(space.X, rows, n_threads=space.n_threads)
+    per_read = _MAPPED_PER_READ if isinstance(space, MappedColumns) else MOST_AT_ONCE
+    taken = [one for one in rows if one is not None]
+    if len(taken) < len(rows):
+        return ProductsTogether(space.held_out(None), rows, per_read)
+    together = np.unique(np.concatenate(taken))
+    positions: list[Rows | None] = [np.searchsorted(together, one) for one in taken]
+    return ProductsTogether(space.held_out(together), positions, per_read)
+
+
+class _SharingSpace:
+    """The space of all folds, as one of them sees it that shares its products."""
+
+    def __init__(self, space: Space, asks: Asks, fusing: bool) -> None:
+        self._space = space
+        self._asks = asks
+        self._fusing = fusing
+
+    def training_design(self, rows: Rows | None, weight: Vector | None) -> tuple[Design, Vector | None]:
+        """Return the design of the fold's rows and the column scale that it divides by."""
+        scale = self._space.training_design(rows, weight)[1]
+        design = SharingDesign(self._space.held_out(rows), self._asks, fusing=self._fusing)
+        return (design if scale is None else ScaledDesign(design, scale)), scale
+
+    def held_out(self, rows: Rows | None) -> Design:
+        """Return the design of training rows."""
+        return self._space.held_out(rows)
+
+    def further(self, X: Matrix) -> Design:
+        """Return the design of other rows."""
+        return self._space.further(X)
+
+    def release(self) -> None:
+        """What is held is for all folds."""
