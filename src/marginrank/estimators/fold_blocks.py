@@ -12,7 +12,6 @@ import numpy as np
 from marginrank.chunks import ChunkedMatrix
 from marginrank.designs import Design, ScaledDesign
 from marginrank.designs.lockstep import Asks, in_lockstep
-from marginrank.designs.memory import physical_memory
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
 from marginrank.engines import RemoteMatrix
@@ -21,6 +20,7 @@ from marginrank.estimators.problems import Array, Held, Part
 from marginrank.estimators.progress import ProgressLine
 from marginrank.estimators.spaces import MappedColumns, RawColumns, Space
 from marginrank.estimators.training import Training
+from marginrank.memory import physical_memory
 from marginrank.model_selection import Rows
 from marginrank.solvers import Callback
 from marginrank.validation import Matrix, Vector, is_sparse
