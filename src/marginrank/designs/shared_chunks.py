@@ -14,7 +14,7 @@ from marginrank._kernels import QueryLoss
 from marginrank.chunks import ChunkedMatrix, Section, TreeSum
 from marginrank.designs.base import Vector
 from marginrank.designs.blocks import run_parallel
-from marginrank.designs.matrix import MatrixDesign
+from marginrank.designs.matrix import MatrixProducts
 from marginrank.designs.shared_reads import AdjointWish, FusedWish, HessianWish, ScoresWish, Wish
 
 Array = NDArray[np.float64]
@@ -59,30 +59,40 @@ class ChunksTogether:
         jobs = {k: _job(wish, self._places[k]) for k, wish in wishes.items()}
         self.n_products += 1
         self.n_vectors += sum(len(job.coefficients) + job.n_adjoints for job in jobs.values())
-        for number, (section, X) in enumerate(self._X.visit(self._sections)):
-            design = MatrixDesign(X, section.rows, n_threads=self._n_threads)
-            there = [job for job in jobs.values() if job.places.has(number)]
-            _visit(design, number, there, self._n_threads)
+        numbers = {section.chunk: number for number, section in enumerate(self._sections)}
+
+        def work(section: Section, X: Any, n_threads: int) -> list[tuple[_Job, Array]]:
+            products = MatrixProducts(X, section.rows, n_threads=n_threads)
+            number = numbers[section.chunk]
+            return _visit(
+                products, number, [job for job in jobs.values() if job.places.has(number)], n_threads
+            )
+
+        for parts in self._X.map_pass(work, self._sections, self._n_threads):
+            for job, part in parts:
+                job.sum.add(part)
         return {k: job.answer() for k, job in jobs.items()}
 
 
-def _visit(design: MatrixDesign, number: int, jobs: list[_Job], n_threads: int) -> None:
+def _visit(
+    products: MatrixProducts, number: int, jobs: list[_Job], n_threads: int
+) -> list[tuple[_Job, Array]]:
     """Have the jobs done for one section: scores of all, losses of those that have one, adjoints of all."""
     scored = [job for job in jobs if len(job.coefficients)]
     if scored:
-        found = design.scores_block(np.concatenate([job.coefficients for job in scored]))
+        found = products.scores_block(np.concatenate([job.coefficients for job in scored]))
         for job, part in zip(scored, _shares(found, [len(job.coefficients) for job in scored]), strict=True):
             job.take_scores(number, part)
         tasks = [task for job in scored for task in job.evaluations(number)]
         run_parallel(lambda task: task(), tasks, n_threads)
     summed = [job for job in jobs if job.n_adjoints]
-    if summed:
-        counts = [job.n_adjoints for job in summed]
-        spread = np.zeros((sum(counts), design.shape[0]))
-        for job, part in zip(summed, _shares(spread, counts), strict=True):
-            part[:, job.places.within(number)] = job.multipliers(number)
-        for job, part in zip(summed, _shares(design.adjoint_block(spread), counts), strict=True):
-            job.sum.add(part)
+    if not summed:
+        return []
+    counts = [job.n_adjoints for job in summed]
+    spread = np.zeros((sum(counts), products.shape[0]))
+    for job, part in zip(summed, _shares(spread, counts), strict=True):
+        part[:, job.places.within(number)] = job.multipliers(number)
+    return list(zip(summed, _shares(products.adjoint_block(spread), counts), strict=True))
 
 
 def _shares(rows: Array, counts: list[int]) -> list[Array]:
@@ -193,12 +203,12 @@ class _QueryJob(_Job):
 class _FusedJob(_QueryJob):
     def __init__(self, wish: FusedWish, places: _Places) -> None:
         super().__init__(wish.w, wish.loss, places)
-        self._values: list[Vector] = []
+        self._values: dict[int, Vector] = {}
 
     def evaluations(self, number: int) -> list[Callable[[], None]]:
         runs = self._runs(number)
         values = np.zeros(len(runs))
-        self._values.append(values)
+        self._values[number] = values
 
         def evaluate(k: int) -> None:
             values[k] = self._loss.evaluate_queries(*runs[k], self._scores, self._product)
@@ -207,7 +217,7 @@ class _FusedJob(_QueryJob):
 
     def answer(self) -> tuple[Vector, float, Vector, Vector]:
         value = TreeSum()
-        for values in self._values:
+        for _, values in sorted(self._values.items()):
             value.add(float(values.sum()))
         return self._scores, float(value.result()), self._product, self.sum.result()[0]
 

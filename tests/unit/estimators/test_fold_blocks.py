@@ -13,6 +13,7 @@ import pytest
 from scipy import sparse
 
 from marginrank import KernelRankSVM, RankingData, RankSVM, StructuredRankSVM, write_dataset
+from marginrank.chunks import PassLoader
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
 from marginrank.engines import RemoteMatrix
@@ -193,8 +194,9 @@ def test_bits_depend_neither_on_threads_nor_on_timing(monkeypatch, tmp_path, dis
 
 def test_data_on_disk_are_read_far_less_often_than_folds_pass_over_them(monkeypatch, tmp_path):
     ds = write_dataset(tmp_path / "a.mrd", make_data(), chunk_rows=150)
-    loads, load = [], ds.X._load
-    monkeypatch.setattr(ds.X, "_load", lambda number: loads.append(number) or load(number))
+    loads, (load, read_ahead) = [], ds.X._passes
+    counting = PassLoader(lambda number: loads.append(number) or load(number), read_ahead)
+    monkeypatch.setattr(ds.X, "_passes", counting)
     make = partial(RankSVM, alpha="auto", alphas=FEW, cv=5)
     counts, passes = {}, {}
     for at_once in (8, 1):
