@@ -65,7 +65,7 @@ def letor(folder: Path) -> RankingData:
 
 
 def on_disk(make: Callable[[], RankingData], folder: Path, *, cold: bool) -> RankingData:
-    """Return the data as they lie on disk, in about 16 chunks; cold ones are new to the system in each pass."""
+    """Return the data as they lie on disk, in about 16 chunks; cold: forgotten before each pass."""
     if not folder.exists():
         data = make()
         write_dataset(folder, data, chunk_rows=max(1, data.n_rows // 16))

@@ -66,31 +66,50 @@ struct DenseMatrix {
     std::int64_t first = 0;  // the row that data begins with
     const RowFile* file = nullptr;
     std::int64_t offset = 0;  // of row 0 in the file
+    bool in_cache = false;    // the rows that are asked for were read just now
 
     std::int64_t row_bytes() const { return n_cols * static_cast<std::int64_t>(sizeof(Real)); }
     std::int64_t stored() const { return n_rows * n_cols; }
     const Real* row(std::int64_t r) const { return data + (r - first) * stride; }
+
+    // Whether to ask for rows before they are needed. The processor follows a row, but does not foresee where the
+    // next four begin. For rows of 544 bytes in memory it halves the time of the scores; it costs a tenth where
+    // they are in the cache, and gains nothing for rows that are a line or two, or long.
+    bool prefetches() const {
+        return !in_cache && row_bytes() >= 160 && row_bytes() <= 1280 && n_rows * row_bytes() >= std::int64_t{8} << 20;
+    }
+    // Always inlined: the compiler takes a function that only prefetches for one without effect, and drops it.
+    [[gnu::always_inline]] inline void prefetch(RowList rows, std::int64_t k, std::int64_t end) const {
+        for (const std::int64_t stop = std::min(k + 4, end); k < stop; ++k) {
+            const char* from = reinterpret_cast<const char*>(row(rows[k]));
+            for (std::int64_t byte = 0; byte < row_bytes(); byte += 64) __builtin_prefetch(from + byte);
+        }
+    }
+    void mark_cached() { in_cache = true; }
 
     // Rows [from, to) in memory.
     DenseMatrix brought(std::int64_t from, std::int64_t to, PieceRoom& room) const {
         const auto bytes = static_cast<std::size_t>((to - from) * row_bytes());
         char* into = room.of_size(bytes);
         file->read(offset + from * row_bytes(), into, bytes);
-        return {reinterpret_cast<const Real*>(into), n_rows, n_cols, n_cols, from};
+        return {reinterpret_cast<const Real*>(into), n_rows, n_cols, n_cols, from, nullptr, 0, true};
     }
 
     void scores(RowList rows, std::int64_t begin, std::int64_t end, const double* w, double* out) const {
+        const bool ahead = prefetches();
         for (std::int64_t k = begin; k < end; k += 4) {
             const Real* x[4];
             double four[4];
             const std::int64_t width = end - k < 4 ? end - k : 4;
             for (int r = 0; r < 4; ++r) x[r] = row(rows[k + (r < width ? r : 0)]);
+            if (ahead) prefetch(rows, k + 4, end);
             kernels::dense_dot4(x, w, n_cols, four);
             for (int r = 0; r < width; ++r) out[k + r] = four[r];
         }
     }
 
     void add_adjoint(RowList rows, std::int64_t begin, std::int64_t end, const double* g, double* sum) const {
+        const bool ahead = prefetches();
         for (std::int64_t k = begin; k < end; k += 4) {
             const Real* x[4];
             double four[4];
@@ -99,6 +118,7 @@ struct DenseMatrix {
                 x[r] = row(rows[k + (r < width ? r : 0)]);
                 four[r] = r < width ? g[k + r] : 0.0;
             }
+            if (ahead) prefetch(rows, k + 4, end);
             if (four[0] != 0.0 || four[1] != 0.0 || four[2] != 0.0 || four[3] != 0.0)
                 kernels::dense_axpy4(x, four, n_cols, sum);
         }
@@ -114,6 +134,8 @@ struct CsrMatrix {
     std::int64_t first = 0;  // the entry that data and indices begin with
     const RowFile* file = nullptr;
     std::int64_t data_offset = 0, indices_offset = 0;  // of entry 0 in the file
+
+    void mark_cached() {}  // the processor foresees what is next in a CSR matrix
 
     // Where the entries of row r begin in data and indices; those of the next row begin where they end.
     std::int64_t start(std::int64_t r) const { return static_cast<std::int64_t>(indptr[r]) - first; }

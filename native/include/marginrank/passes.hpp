@@ -111,9 +111,10 @@ double fused_pass(const Crew& crew, const Matrix& X, RowList rows, const QueryLo
         for (std::int64_t q = first[static_cast<std::size_t>(b)]; q < last;) {
             std::int64_t stop = q + 1;
             while (stop < last && ptr[stop + 1] - ptr[q] <= chunk_rows) ++stop;
-            const Matrix piece =
+            Matrix piece =
                 X.file == nullptr || ptr[q] == ptr[stop] ? X : X.brought(rows[ptr[q]], rows[ptr[stop] - 1] + 1, worker_room());
             piece.scores(rows, ptr[q], ptr[stop], w, scores + base);
+            piece.mark_cached();
             for (std::int64_t k = q; k < stop; ++k) value += visit(range.first + k, *scratch[static_cast<std::size_t>(worker)]);
             piece.add_adjoint(rows, ptr[q], ptr[stop], gradient + base, sum);
             q = stop;
