@@ -83,3 +83,14 @@ class LowerLines:
         """Return by how much each line misses what it should reach at a node."""
         line = node.alpha * self._table[:, 1] - self._table[:, 2]
         return np.asarray((1.0 - eps - _ROUNDING) * node.product - line)
+
+
+def on_chord(alpha: float, below: Node, above: Node) -> Node:
+    """Return the point of the chord between two nodes at one alpha."""
+    share = (alpha - below.alpha) / (above.alpha - below.alpha)
+    return Node(alpha, below.product + share * (above.product - below.product))
+
+
+def middle(hole: tuple[float, float]) -> float:
+    """Return the geometric mean of two alphas, whose product may overflow."""
+    return float(np.sqrt(hole[0]) * np.sqrt(hole[1]))

@@ -5,6 +5,7 @@ kernel machine between its breakpoints. Cutting planes do not depend on alpha, s
 together bound every alpha from below; ``lower_lines`` says what is proved between two alphas. Where that is
 not enough, in this order: a new mixture of the planes (no look at the data), the value of the path there
 (the scores are a combination of those of the knots: no look at X), a plane there (half a pass), a solution.
+The planes that are needed first wait for the next start, whose gradient comes in the same read of X.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 from marginrank.designs import Design
 from marginrank.losses import Loss
 from marginrank.objective import Objective, Point, find_gradients
-from marginrank.paths.lower_lines import LowerLines, Node
+from marginrank.paths.knot_spacing import knots_between
+from marginrank.paths.lower_lines import LowerLines, Node, middle, on_chord
 from marginrank.paths.starting_points import Knot, between, combined_start, nearest_start
 from marginrank.solvers import Callback, CuttingPlanes, QuasiNewton, Solver, SolverResult
 from marginrank.solvers.inverse_hessian import InverseHessian
@@ -28,17 +30,18 @@ from marginrank.validation import Vector
 # How far the knots lie apart at eps = 1e-3; what models between them miss grows with the distance. Farther
 # apart they need as many solutions between them, closer each one costs its start.
 # Planes beside those that are needed let them lie farther apart.
-_FACTOR, _GROWTH = 1.6, 1.0 / 6.0
-_FACTOR_WITH_PLANES, _GROWTH_WITH_PLANES = 1.9, 1.0 / 16.0
+_FACTOR, _FACTOR_WITH_PLANES, _GROWTH = 1.6, 1.9, 1.0 / 6.0
+_FEW_FEATURES = 1000  # up to here knots lie evenly, as ``knot_spacing`` says
 # Parts of eps: what a solution goes down to, and what every node must reach, so that lines from there go
 # somewhere: a node that only just reaches eps proves nothing beside it.
 _SOLVED, _PROVED = 0.8, 0.95
 _QP_PRECISION = 0.02
 _NARROWEST = 1e-9  # a hole that stays open down to here is one of rounding
 # Planes that come with the one that is needed, in the same read of X: where models between knots are to be
-# proved, as parts of the hole; where a solution starts, as parts of the way there from the last knot.
+# proved, as parts of the hole; where a solution starts, as parts of the way there from the last knot. With
+# the start and the middle of the hole they are eight, which is what designs multiply with in one read.
 _WITH_CUT = (0.15, 0.35, 0.65, 0.85)
-_WITH_START = (0.33, 0.67, 1.33, 1.67)
+_WITH_START = (0.33, 0.67)
 _SPAN = 5  # models whose combinations are tried as a start; ten are no better
 
 
@@ -104,6 +107,7 @@ class PathTracer:
         self._solver = at_tolerance(QuasiNewton() if solver is None else solver, _SOLVED * eps)
         self._planes = CuttingPlanes(1.0, design.shape[1]) if planes is None else planes
         self._memories: list[InverseHessian] = [] if memories is None else memories
+        self._combine = combine
         self._find_start = combined_start if combine else nearest_start
         self._with_cut: tuple[float, ...] = _WITH_CUT if combine else ()
         self._with_start: tuple[float, ...] = _WITH_START if combine else ()
@@ -145,31 +149,50 @@ class PathTracer:
         return status
 
     def _descend(self, alpha_max: float, alpha_min: float, report: Callable[[], bool]) -> str:
-        steps = steps_between(alpha_max, alpha_min, self._eps, with_planes=bool(self._with_cut))
+        steps = steps_between(alpha_max, alpha_min, self._eps, with_planes=self._combine)
         upper = self._solve(alpha_max, None)
         if upper is None:
             return "stalled"
         self._keep(upper)
         self.nodes.append(_node(upper))
-        for alpha in np.geomspace(alpha_max, alpha_min, steps + 1)[1:]:
-            if report():
-                return "stopped"
-            dear = self.passes + self._step_limit
+        last: tuple[Knot, Knot] | None = None
+        dear = np.inf
+        even = not self._combine or self._objective.n_features <= _FEW_FEATURES
+        for alpha in knots_between(alpha_max, alpha_min, steps, even=even)[1:]:
             start = self._find_start(self._objective.with_alpha(float(alpha)), self._recent)
+            self._look(start, last)
+            ended = self._end_step(last, dear) or ("stopped" if report() else None)
+            if ended:
+                return ended
+            dear = self.passes + self._step_limit
             lower = self._solve(float(alpha), start)
-            joined = lower is not None and self._join(lower, upper, dear)
+            if lower is None:
+                return "stopped" if self.passes > dear else "stalled"
+            last, upper = (lower, upper), lower
             if self.passes > dear:
-                return "stopped"
-            if lower is None or not joined:
-                return "stalled"
-            upper = lower
+                break
+        ended = self._end_step(last, dear)
+        if ended:
+            return ended
         report()
         return "finished"
 
+    def _end_step(self, step: tuple[Knot, Knot] | None, dear: float) -> str | None:
+        """Prove the models of a step, and say why the path ends there, if it does."""
+        joined = step is None or self._join(*step, dear)
+        if self.passes > dear:
+            return "stopped"
+        return None if joined else "stalled"
+
+    def _look(self, start: Point, last: tuple[Knot, Knot] | None) -> None:
+        """Take the gradient where a solution starts; planes that other models need come in the same read."""
+        open_points = [] if last is None else self._open_points(*last)
+        self._cut([*self._on_the_way(start), *open_points], start)
+        for point in open_points:
+            self._bound(point.objective.alpha, point.value)
+
     def _solve(self, alpha: float, start: Point | None) -> Knot | None:
         """Solve at one alpha; None if the gap stayed above eps."""
-        if start is not None:
-            self._cut(self._on_the_way(start), start)  # the solver takes the plane of the start itself
         objective = self._objective.with_alpha(alpha, known=start)
         w0 = None if start is None else start.w
         try:
@@ -186,7 +209,7 @@ class PathTracer:
         if not self.lines.prove(_node(knot), _PROVED * self._eps):
             return None
         self.unproved = None
-        self._recent = [*self._recent, knot][-_SPAN:]
+        self._recent = sorted([*self._recent, knot], key=lambda knot: -knot.alpha)[-_SPAN:]
         return knot
 
     def _bound(self, alpha: float, value: float) -> None:
@@ -210,9 +233,9 @@ class PathTracer:
                 continue
             if hole[1] <= hole[0] * (1.0 + _NARROWEST) or self.passes > dear:
                 return False
-            alpha = float(np.sqrt(hole[0]) * np.sqrt(hole[1]))  # their product may overflow
+            alpha = middle(hole)
             self._bound(alpha, above.product / above.alpha)
-            if self.lines.prove(_on_chord(alpha, below, above), self._eps):
+            if self.lines.prove(on_chord(alpha, below, above), self._eps):
                 todo.append((lower, upper, below, above))
                 continue
             point = between(self._objective.with_alpha(alpha), lower, upper)
@@ -234,13 +257,30 @@ class PathTracer:
         """Whether the value at a node is within eps, if need be with planes from there and beside it."""
         if self.lines.prove(node, _PROVED * self._eps):
             return True
-        alphas = [hole[0] * (hole[1] / hole[0]) ** part for part in self._with_cut]
-        points = [between(self._objective.with_alpha(alpha), lower, upper) for alpha in alphas]
-        self._cut([*points, point])
+        points = [*self._beside(lower, upper, hole), point]
+        self._cut(points)
         self.n_cuts += 1
-        for beside in (*points, point):
+        for beside in points:
             self._bound(beside.objective.alpha, beside.value)
         return self.lines.prove(node, _PROVED * self._eps)
+
+    def _beside(self, lower: Knot, upper: Knot, hole: tuple[float, float]) -> list[Point]:
+        alphas = [hole[0] * (hole[1] / hole[0]) ** part for part in self._with_cut]
+        return [between(self._objective.with_alpha(alpha), lower, upper) for alpha in alphas]
+
+    def _open_points(self, lower: Knot, upper: Knot) -> list[Point]:
+        """Return the points whose planes the proof between two knots will ask for first, if for any."""
+        below, above = _node(lower), _node(upper)
+        hole = self.lines.hole(below, above, self._eps)
+        if hole is None:
+            return []
+        alpha = middle(hole)
+        self._bound(alpha, above.product / above.alpha)
+        hole = self.lines.hole(below, above, self._eps)
+        if hole is None:
+            return []
+        point = between(self._objective.with_alpha(middle(hole)), lower, upper)
+        return [*self._beside(lower, upper, hole), point]
 
     def _cut(self, points: Sequence[Point], start: Point | None = None) -> None:
         """Add the planes of some points; the gradient at a start comes in the same read of X."""
@@ -252,7 +292,7 @@ class PathTracer:
             self._planes.add(slope, point.risk - float(slope @ point.w))
 
     def _on_the_way(self, start: Point) -> list[Point]:
-        """Return points on the line from the last knot to where a solution starts, and beyond."""
+        """Return points on the line from the last knot to where a solution starts."""
         last, objective = self._recent[-1], start.objective
         points = []
         for part in self._with_start:
@@ -298,8 +338,7 @@ def steps_between(alpha_max: float, alpha_min: float, eps: float, *, with_planes
     >>> steps_between(1.0, 1e-4, eps=1e-3, with_planes=True)
     15
     """
-    factor, growth = (_FACTOR_WITH_PLANES, _GROWTH_WITH_PLANES) if with_planes else (_FACTOR, _GROWTH)
-    distance = np.log(factor) * (eps / 1e-3) ** growth
+    distance = np.log(_FACTOR_WITH_PLANES if with_planes else _FACTOR) * (eps / 1e-3) ** _GROWTH
     return int(np.ceil(np.log(alpha_max / alpha_min) / distance - 1e-9))
 
 
@@ -353,8 +392,3 @@ def minimize(
 
 def _node(knot: Knot) -> Node:
     return Node(knot.alpha, knot.alpha * knot.value)
-
-
-def _on_chord(alpha: float, below: Node, above: Node) -> Node:
-    share = (alpha - below.alpha) / (above.alpha - below.alpha)
-    return Node(alpha, below.product + share * (above.product - below.product))

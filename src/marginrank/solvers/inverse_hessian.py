@@ -55,6 +55,7 @@ class InverseHessian:
         self._misfits: deque[Vector] = deque(maxlen=_JUDGES)
         self._pairs: deque[tuple[Vector, Vector, float]] = deque(maxlen=memory)
         self._scale = 1.0
+        self._place: tuple[Vector, Vector] | None = None
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -74,6 +75,10 @@ class InverseHessian:
         moved = InverseHessian(self._curvature, alpha, self._memory)
         for step, change, _ in self._pairs:
             moved.update(step, change + (alpha - self._alpha) * step)
+        # Where the whole Hessian is known, the way to the next start teaches nothing that saves passes.
+        if self._place is not None and self._curvature.ndim == 1:
+            w, gradient = self._place
+            moved._place = w, gradient + (alpha - self._alpha) * w
         return moved
 
     def forget(self) -> None:
@@ -81,6 +86,16 @@ class InverseHessian:
         self._pairs.clear()
         self._misfits.clear()
         self._scale = 1.0
+
+    def visit(self, w: Vector, gradient: Vector) -> None:
+        """Learn from the gradient at one place and at the place visited before, if there is one.
+
+        Where a run goes on from what another one has learnt, the way from the end of one to the start of the
+        other teaches as well: on text that saves a twentieth of the passes of a path.
+        """
+        if self._place is not None:
+            self.update(w - self._place[0], gradient - self._place[1])
+        self._place = w, gradient
 
     def update(self, step: Vector, change: Vector) -> None:
         """Learn that the gradient changed by ``change`` along ``step``, unless that shows no curvature."""

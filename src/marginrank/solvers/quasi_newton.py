@@ -93,6 +93,7 @@ class QuasiNewton:
         else:
             inverse = InverseHessian(objective.curvature(), objective.alpha, self.memory)
         memories[:] = [inverse]
+        inverse.visit(point.w, gradient)
         window = _PATIENT_WINDOW if inverse.unevenness > _UNEVEN else _WINDOW
         while certificate.iteration < self.max_iter:
             trial = _step(certificate, point, gradient, inverse)
@@ -102,7 +103,7 @@ class QuasiNewton:
                 inverse.forget()
                 continue
             new_gradient = certificate.cut(trial.point)
-            inverse.update(trial.point.w - point.w, new_gradient - gradient)
+            inverse.visit(trial.point.w, new_gradient)
             point, gradient = trial.point, new_gradient
             status = certificate.report()
             if status:

@@ -93,3 +93,16 @@ def test_a_whole_hessian_that_does_not_fit_the_steps_gives_way_to_a_diagonal():
         inverse.update(step, 3.0 * step)
     gradient = rng.standard_normal(6)
     np.testing.assert_allclose(inverse.apply(gradient), gradient / 3.0, rtol=1e-9)
+
+
+def test_the_way_from_the_last_place_teaches_at_another_alpha_too():
+    rng = np.random.default_rng(6)
+    root = rng.standard_normal((6, 6))
+    risk = root @ root.T
+    before, w, other = InverseHessian(np.ones(6), 0.1, memory=4), *rng.standard_normal((2, 6))
+    before.visit(w, risk @ w + 0.1 * w)
+    assert len(before) == 0
+    after = before.at(0.03)
+    after.visit(other, risk @ other + 0.03 * other)
+    step = other - w
+    np.testing.assert_allclose(after.apply(risk @ step + 0.03 * step), step, rtol=1e-10)

@@ -44,3 +44,12 @@ def test_a_warm_start_nearby_saves_passes():
 
     nearby = QuasiNewton(tol=1e-2).minimize(random_problem(1, 1e-3, n_rows=300, n_features=10)).w
     assert passes(nearby) < passes(None)
+
+
+def test_a_run_learns_from_the_way_between_the_last_one_and_its_start():
+    memories = []
+    last = QuasiNewton().minimize(random_problem(2, 1e-2), memories=memories)
+    problem, start = random_problem(2, 3e-3), 2.0 * last.w
+    QuasiNewton(max_iter=0).minimize(problem, start, memories=memories)
+    gradients = [problem.at(w).risk_gradient + 3e-3 * w for w in (last.w, start)]
+    np.testing.assert_allclose(memories[-1].apply(gradients[1] - gradients[0]), start - last.w, rtol=1e-9)
