@@ -23,7 +23,7 @@ from marginrank.estimators.training import Training
 from marginrank.memory import physical_memory
 from marginrank.model_selection import Rows
 from marginrank.solvers import Callback
-from marginrank.validation import Matrix, Vector, is_sparse
+from marginrank.validation import Matrix, Vector
 
 #: From a fold and what listens to its progress to its models.
 Descend = Callable[[Training, Sequence[Callback]], Descent]
@@ -32,15 +32,6 @@ Descend = Callable[[Training, Sequence[Callback]], Descent]
 # Vectors that one read of X serves; features that are made again serve any number, but these take memory.
 MOST_AT_ONCE = 8
 _MAPPED_PER_READ = 64
-# Sparse rows in memory: stored entries, in all and for each column, from which sharing reads pays. Processor
-# time of five folds together as a part of that of one after another (benchmarks/fold_blocks.py, on two cores
-# that others used, too): data on disk .35 to .80, and .36 to .53 where the system's cache does not hold them;
-# features made in every pass .60. Sparse rows with 640 entries a column .71 to .81 where a few alphas are
-# solved in turn and .85 to .98 along a path, whose planes come several to a read in any case; with 50 entries
-# a column .99, because there cutting planes cost more than products with X. Dense rows in memory, which a
-# fold alone reads once for scores and adjoint: .81 to 1.04 with 120,000 rows, 1.07 with 12,000, 1.2 to 1.9
-# on MQ2008 and OHSUMED.
-_ENTRIES, _ENTRIES_A_COLUMN = 1 << 20, 200
 # What the folds that go down together may take of the machine's memory, and vectors of one number for each
 # column that a fold holds: cutting planes, the models of its path, and curvature.
 _MEMORY_SHARE = 0.25
@@ -68,16 +59,19 @@ def folds_at_once(training: Training) -> int:
 
 
 def _reads_cost_most(space: Space) -> bool:
-    """Whether a read of X costs so much beside all else that folds had better share it."""
+    """Whether a read of X costs so much beside all else that folds had better share it.
+
+    Five folds together took these parts of the time of one after another (benchmarks/fold_blocks.py, two
+    threads, nothing else running): .38 and .45 on disk, dense and sparse, where the system's cache does not
+    hold the data, and .57 and .79 where it does; .65 with features made in every pass. In memory it was .93
+    to 1.5, though sparse rows took .7 to 1.0 of the processor time: folds wait for each other, one evaluates
+    its loss and its planes at a time, and a fold alone reads dense rows once for scores and adjoint.
+    """
     if isinstance(space, MappedColumns):
         return space.recomputes
     if not isinstance(space, RawColumns) or isinstance(space.X, RemoteMatrix):
         return False
-    if isinstance(space.X, ChunkedMatrix):
-        return True
-    if not is_sparse(space.X):
-        return False
-    return bool(space.X.nnz >= max(_ENTRIES, _ENTRIES_A_COLUMN * space.X.shape[1]))
+    return isinstance(space.X, ChunkedMatrix)
 
 
 def folds_trained(
