@@ -26,6 +26,23 @@ inline double dot_product(const double* a, const double* b, std::size_t n) {
     return sum;
 }
 
+// The products of four rows with the same one, each as dot_product has it.
+inline void dot_products4(const double* const* a, const double* b, std::size_t n, double* out) {
+    Real4 even[4] = {}, odd[4] = {};
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const Real4 b0 = load4(b + i), b1 = load4(b + i + 4);
+        for (int r = 0; r < 4; ++r) {
+            even[r] += load4(a[r] + i) * b0;
+            odd[r] += load4(a[r] + i + 4) * b1;
+        }
+    }
+    for (int r = 0; r < 4; ++r) {
+        out[r] = sum4(even[r] + odd[r]);
+        for (std::size_t k = i; k < n; ++k) out[r] += a[r][k] * b[k];
+    }
+}
+
 inline void add_multiple(double* __restrict y, double factor, const double* __restrict x, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) y[i] += factor * x[i];
 }
@@ -67,15 +84,15 @@ public:
     // scale  size of the terms that each diagonal entry was computed from
     PartialCholesky(std::vector<double> q, std::size_t size, const double* scale)
         : size_(size), factor_(std::move(q)), left_out_(size, false) {
-        constexpr double kRounding = 1e-14;
-        for (std::size_t i = 0; i < size_; ++i) {
-            double* mine = row(i);
-            for (std::size_t j = 0; j < i; ++j)
-                mine[j] = left_out_[j] ? 0.0 : (mine[j] - dot_product(mine, row(j), j)) / row(j)[j];
-            const double rest = mine[i] - dot_product(mine, mine, i);
-            left_out_[i] = !(rest > kRounding * scale[i]);
-            if (left_out_[i]) std::fill(mine, mine + i, 0.0);
-            mine[i] = left_out_[i] ? 1.0 : std::sqrt(rest);
+        for (std::size_t first = 0; first < size_; first += 4) {
+            const std::size_t last = std::min(first + 4, size_);
+            if (last - first == 4) eliminate4(first);
+            else
+                for (std::size_t i = first; i < last; ++i) eliminate(i, 0, first);
+            for (std::size_t i = first; i < last; ++i) {
+                eliminate(i, first, i);
+                finish(i, scale[i]);
+            }
         }
     }
 
@@ -106,8 +123,38 @@ public:
     }
 
 private:
+    static constexpr double kRounding = 1e-14;
+
     double* row(std::size_t i) { return factor_.data() + i * size_; }
     const double* row(std::size_t i) const { return factor_.data() + i * size_; }
+
+    // Entries [from, to) of row i, from those before them.
+    void eliminate(std::size_t i, std::size_t from, std::size_t to) {
+        double* mine = row(i);
+        for (std::size_t j = from; j < to; ++j)
+            mine[j] = left_out_[j] ? 0.0 : (mine[j] - dot_product(mine, row(j), j)) / row(j)[j];
+    }
+
+    // Entries before i of four rows from i on, which share the reads of the rows above.
+    void eliminate4(std::size_t i) {
+        const double* mine[4] = {row(i), row(i + 1), row(i + 2), row(i + 3)};
+        double products[4];
+        for (std::size_t j = 0; j < i; ++j) {
+            dot_products4(mine, row(j), j, products);
+            for (std::size_t r = 0; r < 4; ++r) {
+                double& entry = row(i + r)[j];
+                entry = left_out_[j] ? 0.0 : (entry - products[r]) / row(j)[j];
+            }
+        }
+    }
+
+    void finish(std::size_t i, double scale) {
+        double* mine = row(i);
+        const double rest = mine[i] - dot_product(mine, mine, i);
+        left_out_[i] = !(rest > kRounding * scale);
+        if (left_out_[i]) std::fill(mine, mine + i, 0.0);
+        mine[i] = left_out_[i] ? 1.0 : std::sqrt(rest);
+    }
 
     std::size_t size_;
     std::vector<double> factor_;

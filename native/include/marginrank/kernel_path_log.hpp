@@ -137,6 +137,18 @@ inline std::vector<double> active_system(const double* kernel, std::size_t n, co
     return system;
 }
 
+// The rows that some pairs are of, each once.
+inline std::vector<std::int32_t> rows_of(const PathPairs& pairs, const std::vector<std::int32_t>& some) {
+    std::vector<std::int32_t> rows;
+    for (const std::int32_t i : some) {
+        rows.push_back(pairs.winner[i]);
+        rows.push_back(pairs.loser[i]);
+    }
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    return rows;
+}
+
 // Moves the active variables along x, as far towards beta + x as the bounds allow.
 inline void move_within_bounds(const PathPairs& pairs, const std::vector<std::int32_t>& active,
                                const std::vector<double>& x, double* beta, double* c) {
@@ -165,8 +177,10 @@ inline void solve_at(const double* kernel, std::size_t n, const PathPairs& pairs
     std::vector<double> scale, g(n), rest(size);
     std::vector<double> system = active_system(kernel, n, pairs, active, scale);
     const PartialCholesky factor(std::move(system), size, scale.data());
+    const std::vector<std::int32_t> rows = rows_of(pairs, active);
     for (int round = 0; round < 3; ++round) {
-        multiply_kernel(kernel, n, c, g.data());
+        for (const std::int32_t r : rows)
+            g[static_cast<std::size_t>(r)] = dot_product(kernel + static_cast<std::size_t>(r) * n, c, n);
         for (std::size_t j = 0; j < size; ++j)
             rest[j] = lambda * margin[static_cast<std::size_t>(active[j])] -
                       (g[static_cast<std::size_t>(pairs.winner[active[j]])] -
