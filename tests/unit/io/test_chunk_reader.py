@@ -1,6 +1,7 @@
 """Passes over chunks that the kernels read themselves: the bits of whole chunks, and clear errors."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -79,6 +80,47 @@ def test_a_file_that_shrinks_while_it_is_read_is_named(folder):
     assert caught.value.filename == str(path)
     with pytest.raises(MarginRankError, match="the file is cut off or was changed"):
         loads.load_for_pass(2)
+
+
+def write_rows(path, n_columns):
+    """Write CSR rows whose files are of the same size for any number of columns."""
+    rng = np.random.default_rng(n_columns)
+    columns = np.sort(rng.choice(N_COLS, size=(N_ROWS, 20)), axis=1).astype(np.int32)
+    columns[:, -1] = n_columns - 1
+    ends = np.arange(0, columns.size + 1, 20, dtype=np.int32)
+    X = sparse.csr_matrix((rng.normal(size=columns.size), columns.ravel(), ends), shape=(N_ROWS, n_columns))
+    return write_dataset(path, X, np.arange(N_ROWS) % 3, qid=np.arange(N_ROWS) // 3, chunk_rows=250)
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("put", [os.replace, shutil.copyfile])
+def test_a_file_that_another_one_took_the_place_of_is_looked_through_again(tmp_path, put, verify):
+    write_rows(tmp_path / "a.mrd", N_COLS)
+    write_rows(tmp_path / "b.mrd", 30_000_000)
+    design = ChunkedDesign(open_dataset(tmp_path / "a.mrd", verify=verify).X, n_threads=2)
+    w = np.ones(N_COLS)
+    design.scores(w)
+    name = "chunk-000001.bin"
+    put(tmp_path / "b.mrd" / name, tmp_path / "a.mrd" / name)
+    with pytest.raises(MarginRankError, match="SHA-256" if verify else "column") as caught:
+        design.scores(w)
+    assert str(tmp_path / "a.mrd" / name) in str(caught.value)
+
+
+def test_the_same_file_written_again_is_taken(folder):
+    design = ChunkedDesign(open_dataset(folder).X, n_threads=2)
+    w = np.arange(N_COLS, dtype=float)
+    expected = design.scores(w)
+    for path in sorted(folder.glob("chunk-*.bin")):
+        path.write_bytes(path.read_bytes())
+    np.testing.assert_array_equal(design.scores(w), expected)
+
+
+def test_a_file_that_is_gone_before_its_first_use_is_named(folder):
+    ds = open_dataset(folder)
+    (folder / "chunk-000001.bin").unlink()
+    with pytest.raises(MarginRankError, match=r"chunk-000001\.bin: expected a part of the data set"):
+        ChunkedDesign(ds.X, n_threads=2).scores(np.ones(N_COLS))
 
 
 def test_rows_of_a_file_are_taken_in_ascending_order(folder):
