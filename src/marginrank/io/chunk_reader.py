@@ -49,6 +49,9 @@ class ChunkReader:
         self._buffers = Buffers()
         self._row_pointers: dict[int, tuple[Version, NDArray[Any] | None]] = {}
 
+    def __reduce__(self) -> Any:
+        return _reader, (self._folder, self._manifest, self._mapped, self._verify)
+
     def load(self, number: int) -> Any:
         """Return the features of a chunk as a matrix."""
         self.check(number)
@@ -102,3 +105,7 @@ class ChunkReader:
         chunk = self._manifest.chunks[number]
         names = [name for name in chunk.arrays if is_feature(name)]
         return read_arrays(self._folder, chunk, mapped=self._mapped, names=names, buffers=self._buffers)
+
+
+def _reader(folder: Path, manifest: Manifest, mapped: bool, verify: bool) -> ChunkReader:
+    return ChunkReader(folder, manifest, mapped=mapped, verify=verify)

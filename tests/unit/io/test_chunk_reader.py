@@ -1,6 +1,7 @@
 """Passes over chunks that the kernels read themselves: the bits of whole chunks, and clear errors."""
 
 import os
+import pickle
 import shutil
 import sys
 from pathlib import Path
@@ -166,3 +167,15 @@ def test_reading_ahead_brings_a_file_into_the_cache(tmp_path):
         assert chunk_memory._cached(file.fileno(), size)
     chunk_memory.read_ahead(tmp_path / "none.bin", size)  # whoever reads it will say so
     chunk_memory.read_ahead(path, 2 * size)  # it ends before
+
+
+def test_rows_that_stay_on_disk_can_be_sent_to_another_process(folder):
+    ds = open_dataset(folder)
+    some = ds.subset(np.flatnonzero(np.arange(N_ROWS) // 3 % 4 != 1))
+    ChunkedDesign(some.X, n_threads=2).scores(np.ones(N_COLS))
+    sent = pickle.loads(pickle.dumps(some))
+    assert isinstance(sent.X, ChunkedMatrix)
+    w = np.arange(N_COLS, dtype=float)
+    expected, got = (ChunkedDesign(X, n_threads=2).scores(w) for X in (some.X, sent.X))
+    np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(sent.y, some.y)
