@@ -4,10 +4,14 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "check.hpp"
 #include "marginrank/block_passes.hpp"
@@ -179,6 +183,37 @@ void what_goes_wrong_names_the_file() {
     CHECK(code_of([] { const RowFile none(-1, "closed.bin"); }, "closed.bin") == EBADF);
 }
 
+// The file was looked through before, but somebody wrote to it since.
+template <class Index>
+void columns_outside_of_the_matrix_are_refused() {
+    const std::vector<Index> ptr{0, 1, 2};
+    const Vec numbers{1.0, 1.0, 1.0, 1.0};
+    for (Index column : {Index{2}, Index{3}, Index{-1}, std::numeric_limits<Index>::max()}) {
+        TemporaryFile there;
+        there.append(numbers.data(), 2);
+        const std::vector<Index> columns{0, column};
+        const std::int64_t at = there.append(columns.data(), 2);
+        const RowFile file(there.descriptor(), "changed.bin");
+        const CsrMatrix<double, Index> X{nullptr, nullptr, ptr.data(), 2, 3, 0, &file, 0, at};
+        Vec out(3), partial(3);
+        const int expected = column == 2 ? 0 : EIO;
+        CHECK(code_of([&] { marginrank::multiply(Crew(1), X, RowList{nullptr}, 2, numbers.data(), out.data()); },
+                      "changed.bin") == expected);
+        CHECK(code_of([&] {
+                  marginrank::multiply_transposed(Crew(1), X, RowList{nullptr}, 2, numbers.data(), 1, partial.data(),
+                                                  out.data());
+              }, "changed.bin") == expected);
+    }
+}
+
+void programs_that_are_started_do_not_get_the_file() {
+    const TemporaryFile there;
+    const int next = ::dup(there.descriptor());  // the lowest that is free, which the copy gets
+    ::close(next);
+    const RowFile file(there.descriptor(), "own.bin");
+    CHECK((::fcntl(next, F_GETFD) & FD_CLOEXEC) != 0);
+}
+
 void the_file_may_be_closed_by_who_opened_it() {
     auto there = std::make_unique<TemporaryFile>();
     const double number = 2.5;
@@ -199,6 +234,9 @@ int main() {
     products_have_the_bits_of_those_in_memory();
     fused_passes_have_the_bits_of_those_in_memory();
     what_goes_wrong_names_the_file();
+    columns_outside_of_the_matrix_are_refused<std::int32_t>();
+    columns_outside_of_the_matrix_are_refused<std::int64_t>();
+    programs_that_are_started_do_not_get_the_file();
     the_file_may_be_closed_by_who_opened_it();
     return marginrank_failures() != 0;
 }

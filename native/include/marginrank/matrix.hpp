@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 #include "marginrank/parallel.hpp"
 #include "marginrank/row_file.hpp"
@@ -145,6 +146,15 @@ struct CsrMatrix {
         return stored() / rows * static_cast<std::int64_t>(sizeof(Real) + sizeof(Index));
     }
 
+    // Whether columns just read are those of the matrix. They were when the file was looked through, but whoever
+    // writes to it since must not make the kernels write outside of their sums.
+    bool columns_within(const Index* columns, std::int64_t n) const {
+        using Unsigned = std::make_unsigned_t<Index>;
+        Unsigned largest = 0;  // negative ones are larger than all others
+        for (std::int64_t s = 0; s < n; ++s) largest = std::max(largest, static_cast<Unsigned>(columns[s]));
+        return n == 0 || static_cast<std::uint64_t>(largest) < static_cast<std::uint64_t>(n_cols);
+    }
+
     // Rows [from, to) in memory. The row pointers always are.
     CsrMatrix brought(std::int64_t from, std::int64_t to, PieceRoom& room) const {
         const std::int64_t begin = start(from), entries = start(to) - begin;
@@ -154,8 +164,9 @@ struct CsrMatrix {
         char* into = room.of_size(indices_at + indices_bytes);
         file->read(data_offset + begin * static_cast<std::int64_t>(sizeof(Real)), into, data_bytes);
         file->read(indices_offset + begin * static_cast<std::int64_t>(sizeof(Index)), into + indices_at, indices_bytes);
-        return {reinterpret_cast<const Real*>(into), reinterpret_cast<const Index*>(into + indices_at), indptr, n_rows,
-                n_cols, begin};
+        const auto* columns = reinterpret_cast<const Index*>(into + indices_at);
+        if (!columns_within(columns, entries)) file->fail("The file was changed while it was read");
+        return {reinterpret_cast<const Real*>(into), columns, indptr, n_rows, n_cols, begin};
     }
 
     void scores(RowList rows, std::int64_t begin, std::int64_t end, const double* w, double* out) const {
