@@ -4,6 +4,7 @@ import os
 import pickle
 import shutil
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -179,3 +180,33 @@ def test_rows_that_stay_on_disk_can_be_sent_to_another_process(folder):
     expected, got = (ChunkedDesign(X, n_threads=2).scores(w) for X in (some.X, sent.X))
     np.testing.assert_array_equal(got, expected)
     np.testing.assert_array_equal(sent.y, some.y)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads ahead by what Linux has")
+def test_reading_ahead_does_without_what_a_system_does_not_know(tmp_path, monkeypatch):
+    path, sent = tmp_path / "chunk.bin", []
+    path.write_bytes(bytes(10_000))
+
+    def sendfile(out, file, offset, count):
+        sent.append((offset, count))
+        return count
+
+    monkeypatch.setattr(os, "sendfile", sendfile)
+    monkeypatch.delattr(os, "RWF_NOWAIT")
+    chunk_memory.read_ahead(path, 10_000)
+    assert sent == [(0, 10_000)]
+
+
+def test_memory_may_come_back_while_some_is_lent(monkeypatch):
+    buffers, whole_pages = chunk_memory.Buffers(), chunk_memory._whole_pages
+    held = [buffers.lend(10)]
+
+    def collecting(size):
+        held.clear()  # as the collector of garbage would, in the middle of lending
+        return whole_pages(size)
+
+    monkeypatch.setattr(chunk_memory, "_whole_pages", collecting)
+    lender = threading.Thread(target=buffers.lend, args=(10,), daemon=True)
+    lender.start()
+    lender.join(10)
+    assert not lender.is_alive()
