@@ -197,6 +197,16 @@ def test_reading_ahead_does_without_what_a_system_does_not_know(tmp_path, monkey
     assert sent == [(0, 10_000)]
 
 
+def test_kernels_do_not_read_files_where_bytes_have_another_order(folder, monkeypatch):
+    monkeypatch.setattr(sys, "byteorder", "big")  # the kernels would take the bytes as they are
+    X = open_dataset(folder).X
+
+    def work(section, loaded, n_threads):
+        return type(loaded)
+
+    assert set(X.map_pass(work, X.sections(), 2)) <= {np.ndarray, sparse.csr_matrix, sparse.csr_array}
+
+
 def test_memory_may_come_back_while_some_is_lent(monkeypatch):
     buffers, whole_pages = chunk_memory.Buffers(), chunk_memory._whole_pages
     held = [buffers.lend(10)]
