@@ -40,7 +40,7 @@ private:
     AlignedVector<char> room_;
 };
 
-// Threads live as long as one pass over a chunk; so does their room.
+// A thread's own. Most live as long as one pass over a chunk; the one that called keeps its room, a few pieces.
 inline PieceRoom& worker_room() {
     thread_local PieceRoom room;
     return room;
