@@ -4,10 +4,14 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "check.hpp"
 #include "marginrank/block_passes.hpp"
@@ -102,6 +106,26 @@ struct Products {
     }
 };
 
+// Scores, gradient, adjoint and value of a pass over pairs of rows that are a query each.
+template <class Matrix>
+Vec fused(const Matrix& X, RowList rows, std::int64_t n, const Vec& w) {
+    Rows ptr;
+    Vec y;
+    for (std::int64_t k = 0; k <= n; k += 2) ptr.push_back(k);
+    for (std::int64_t k = 0; k < n; ++k) y.push_back(static_cast<double>(k % 2));
+    const auto n_queries = static_cast<std::int64_t>(ptr.size()) - 1;
+    const Vec scale(static_cast<std::size_t>(n_queries), 0.3);
+    const marginrank::PairLabels labels(Crew(1), y.data(), nullptr, ptr.data(), n_queries);
+    const marginrank::PairLoss loss(labels, scale.data(), false);
+    Vec found(static_cast<std::size_t>(2 * n + X.n_cols) + 1), partial(static_cast<std::size_t>(2 * X.n_cols));
+    double *scores = found.data(), *gradient = scores + n, *out = gradient + n;
+    found.back() = marginrank::fused_pass(Crew(1), X, rows, loss, w.data(), scores, gradient, 2, partial.data(), out,
+                                          [&](std::int64_t q, marginrank::QueryScratch& scratch) {
+                                              return loss.evaluate(q, scores, gradient, scratch);
+                                          });
+    return found;
+}
+
 // Several pieces: a row of 400 numbers takes 1.6 to 4.8 KB, a piece 192 KB.
 void products_have_the_bits_of_those_in_memory() {
     Random random(1);
@@ -121,6 +145,44 @@ void products_have_the_bits_of_those_in_memory() {
             }
         });
     }
+}
+
+// Between the rows that are taken lies a terabyte of zeros, for which there is no memory.
+void rows_far_apart_are_read_alone() {
+    Random random(3);
+    const Plain p(random, 60, 64);
+    const Vec W = reals(random, 3 * 64), G = reals(random, 3 * 60);
+    const Dense<double> held(p);
+    const std::int64_t n_rows = std::int64_t{1} << 31;
+    Rows far;
+    for (std::int64_t r = 0; r < 60; ++r) far.push_back(r < 25 ? r : r < 31 ? n_rows / 64 * r : n_rows - 60 + r);
+    TemporaryFile there;
+    for (std::size_t r = 0; r < 60; ++r)
+        CHECK(::pwrite(there.descriptor(), held.data.data() + 64 * r, 512, static_cast<off_t>(512 * far[r])) == 512);
+    const RowFile file(there.descriptor(), "dense");
+    const DenseMatrix<double> X{nullptr, n_rows, 64, 64, 0, &file, 0};
+    CHECK(Products(Crew(1), held.view, RowList{nullptr}, 60, W, G) == Products(Crew(1), X, RowList{far.data()}, 60, W, G));
+    CHECK(fused(held.view, RowList{nullptr}, 60, W) == fused(X, RowList{far.data()}, 60, W));
+}
+
+void long_rows_between_others_are_not_read() {
+    const std::int64_t many = std::int64_t{1} << 37;
+    const Vec values{2.0, 3.0, 4.0, 5.0}, W{1.0, 10.0, 100.0, 1.0, 10.0, 100.0, 1.0, 10.0, 100.0};
+    const Vec G{1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0}, scores{20.0, 300.0, 40.0, 5.0};
+    const Rows ptr{0, 1, 2, many, many + 1, many + 2}, some{0, 1, 3, 4}, columns{1, 2, 1, 0};
+    TemporaryFile there;
+    for (std::size_t k = 0; k < 4; ++k) {
+        const std::int64_t entry = ptr[static_cast<std::size_t>(some[k])];
+        CHECK(::pwrite(there.descriptor(), &values[k], 8, static_cast<off_t>(8 * entry)) == 8);
+        CHECK(::pwrite(there.descriptor(), &columns[k], 8, static_cast<off_t>(8 * (many + 2 + entry))) == 8);
+    }
+    const RowFile file(there.descriptor(), "csr");
+    const CsrMatrix<double, std::int64_t> X{nullptr, nullptr, ptr.data(), 5, 3, 0, &file, 0, 8 * (many + 2)};
+    const Products found(Crew(1), X, RowList{some.data()}, 4, W, G);
+    CHECK(found.scores == scores && Vec(found.block_scores.end() - 4, found.block_scores.end()) == scores);
+    CHECK((found.adjoint == Vec{10.0, 6.0, 6.0}));
+    const Vec pass = fused(X, RowList{some.data()}, 4, W);
+    CHECK(Vec(pass.begin(), pass.begin() + 4) == scores);
 }
 
 void fused_passes_have_the_bits_of_those_in_memory() {
@@ -179,6 +241,37 @@ void what_goes_wrong_names_the_file() {
     CHECK(code_of([] { const RowFile none(-1, "closed.bin"); }, "closed.bin") == EBADF);
 }
 
+// The file was looked through before, but somebody wrote to it since.
+template <class Index>
+void columns_outside_of_the_matrix_are_refused() {
+    const std::vector<Index> ptr{0, 1, 2};
+    const Vec numbers{1.0, 1.0, 1.0, 1.0};
+    for (Index column : {Index{2}, Index{3}, Index{-1}, std::numeric_limits<Index>::max()}) {
+        TemporaryFile there;
+        there.append(numbers.data(), 2);
+        const std::vector<Index> columns{0, column};
+        const std::int64_t at = there.append(columns.data(), 2);
+        const RowFile file(there.descriptor(), "changed.bin");
+        const CsrMatrix<double, Index> X{nullptr, nullptr, ptr.data(), 2, 3, 0, &file, 0, at};
+        Vec out(3), partial(3);
+        const int expected = column == 2 ? 0 : EIO;
+        CHECK(code_of([&] { marginrank::multiply(Crew(1), X, RowList{nullptr}, 2, numbers.data(), out.data()); },
+                      "changed.bin") == expected);
+        CHECK(code_of([&] {
+                  marginrank::multiply_transposed(Crew(1), X, RowList{nullptr}, 2, numbers.data(), 1, partial.data(),
+                                                  out.data());
+              }, "changed.bin") == expected);
+    }
+}
+
+void programs_that_are_started_do_not_get_the_file() {
+    const TemporaryFile there;
+    const int next = ::dup(there.descriptor());  // the lowest that is free, which the copy gets
+    ::close(next);
+    const RowFile file(there.descriptor(), "own.bin");
+    CHECK((::fcntl(next, F_GETFD) & FD_CLOEXEC) != 0);
+}
+
 void the_file_may_be_closed_by_who_opened_it() {
     auto there = std::make_unique<TemporaryFile>();
     const double number = 2.5;
@@ -197,8 +290,13 @@ void the_file_may_be_closed_by_who_opened_it() {
 
 int main() {
     products_have_the_bits_of_those_in_memory();
+    rows_far_apart_are_read_alone();
+    long_rows_between_others_are_not_read();
     fused_passes_have_the_bits_of_those_in_memory();
     what_goes_wrong_names_the_file();
+    columns_outside_of_the_matrix_are_refused<std::int32_t>();
+    columns_outside_of_the_matrix_are_refused<std::int64_t>();
+    programs_that_are_started_do_not_get_the_file();
     the_file_may_be_closed_by_who_opened_it();
     return marginrank_failures() != 0;
 }

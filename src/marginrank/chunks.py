@@ -177,8 +177,9 @@ class ChunkedMatrix:
             for section, X in self.visit(sections):
                 yield work(section, X, n_threads)
             return
-        if len(sections) == 1:
-            yield work(sections[0], self._passes.load(sections[0].chunk), n_threads)
+        if len(sections) <= 1:
+            for section in sections:
+                yield work(section, self._passes.load(section.chunk), n_threads)
             return
         at_once = min(n_threads, max(1, _SUMS_BYTES // (8 * self.shape[1])))
         apart = len(sections) // at_once * at_once if at_once > 1 else 0

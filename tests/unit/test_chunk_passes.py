@@ -96,3 +96,11 @@ def test_a_pass_may_be_left_early():
     answers.close()
     assert not threads()
     assert len(source.loaded) < 7
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_no_rows_are_no_work(n_threads):
+    source = Source()
+    assert source.X.sections(np.arange(0)) == []
+    assert list(source.X.map_pass(lambda section, loaded, _: loaded, [], n_threads)) == []
+    assert source.loaded == []

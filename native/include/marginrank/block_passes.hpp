@@ -176,11 +176,12 @@ void for_each_group(std::int64_t n_vectors, Pass&& pass) {
     }
 }
 
-// Calls use(view, k, width) for the tiles of rows of [begin, end).
+// Calls use(view, list, k, width) for the tiles of rows of [begin, end).
 template <class Matrix, class Use>
 void for_each_tile(const Matrix& X, RowList rows, std::int64_t begin, std::int64_t end, Use&& use) {
-    for_each_piece(X, rows, begin, end, [&](const Matrix& piece, std::int64_t from, std::int64_t to) {
-        for (std::int64_t k = from; k < to; k += kernels::kTileRows) use(piece, k, std::min(to - k, kernels::kTileRows));
+    for_each_piece(X, rows, begin, end, [&](const Matrix& piece, RowList list, std::int64_t from, std::int64_t to) {
+        for (std::int64_t k = from; k < to; k += kernels::kTileRows)
+            use(piece, list, k, std::min(to - k, kernels::kTileRows));
     });
 }
 
@@ -195,8 +196,8 @@ void multiply_group(const Crew& crew, const Matrix& X, RowList rows, std::int64_
     crew.run(n_blocks, [&](std::int64_t b, int) {
         alignas(64) double tile[kernels::kTileRows * K];
         for_each_tile(X, rows, block_bound(n, n_blocks, b), block_bound(n, n_blocks, b + 1),
-                      [&](const Matrix& piece, std::int64_t k, std::int64_t width) {
-                          kernels::tile_scores<K>(piece, rows, k, width, packed.data(), tile);
+                      [&](const Matrix& piece, RowList list, std::int64_t k, std::int64_t width) {
+                          kernels::tile_scores<K>(piece, list, k, width, packed.data(), tile);
                           for (std::int64_t v = 0; v < used; ++v)
                               for (std::int64_t t = 0; t < width; ++t) out[v * n + k + t] = tile[t * K + v];
                       });
@@ -224,11 +225,11 @@ void multiply_transposed_group(const Crew& crew, const Matrix& X, RowList rows, 
         std::fill(sum, sum + X.n_cols * K, 0.0);
         alignas(64) double tile[kernels::kTileRows * K];
         for_each_tile(X, rows, block_bound(n, n_blocks, b), block_bound(n, n_blocks, b + 1),
-                      [&](const Matrix& piece, std::int64_t k, std::int64_t width) {
+                      [&](const Matrix& piece, RowList list, std::int64_t k, std::int64_t width) {
                           std::fill(tile, tile + kernels::kTileRows * K, 0.0);
                           for (std::int64_t v = 0; v < used; ++v)
                               for (std::int64_t t = 0; t < width; ++t) tile[t * K + v] = G[v * n + k + t];
-                          kernels::tile_adjoint<K>(piece, rows, k, width, tile, sum);
+                          kernels::tile_adjoint<K>(piece, list, k, width, tile, sum);
                       });
     });
     combine_parts(crew, partial, n_blocks, X.n_cols * K, [&](std::int64_t from, std::int64_t to) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 #include "marginrank/parallel.hpp"
 #include "marginrank/row_file.hpp"
@@ -17,6 +18,8 @@ namespace marginrank {
 
 // Rows of X that a worker reads for the scores and finds in its cache again for the adjoint.
 constexpr std::int64_t kPieceBytes = 192 * 1024;
+// Bytes between rows of a file that are read along with them: as long as another read would take.
+constexpr std::int64_t kGapBytes = 8 * 1024;
 
 // The k-th row of the loss is row rows[k] of the matrix, or k itself where rows is null.
 struct RowList {
@@ -67,6 +70,7 @@ struct DenseMatrix {
     const RowFile* file = nullptr;
     std::int64_t offset = 0;  // of row 0 in the file
     bool in_cache = false;    // the rows that are asked for were read just now
+    bool gathered = false;    // they lie one after the other: row k is the k-th of the list
 
     std::int64_t row_bytes() const { return n_cols * static_cast<std::int64_t>(sizeof(Real)); }
     std::int64_t stored() const { return n_rows * n_cols; }
@@ -87,12 +91,35 @@ struct DenseMatrix {
     }
     void mark_cached() { in_cache = true; }
 
-    // Rows [from, to) in memory.
-    DenseMatrix brought(std::int64_t from, std::int64_t to, PieceRoom& room) const {
-        const auto bytes = static_cast<std::size_t>((to - from) * row_bytes());
-        char* into = room.of_size(bytes);
-        file->read(offset + from * row_bytes(), into, bytes);
-        return {reinterpret_cast<const Real*>(into), n_rows, n_cols, n_cols, from, nullptr, 0, true};
+    // How the rows of the loss are listed here.
+    RowList listed(RowList rows) const { return gathered ? RowList{nullptr} : rows; }
+    // Whether positions [begin, end) make up one piece at most.
+    bool is_piece(RowList, std::int64_t begin, std::int64_t end) const {
+        return end - begin <= kPieceBytes / std::max<std::int64_t>(row_bytes(), 1);
+    }
+    // Pieces begin at multiples of 16 rows from the first, as the kernels' groups of rows do.
+    std::int64_t piece_end(RowList, std::int64_t begin, std::int64_t end) const {
+        const std::int64_t most = kPieceBytes / std::max<std::int64_t>(row_bytes(), 1);
+        return std::min(begin + std::max<std::int64_t>(most / 16 * 16, 16), end);
+    }
+
+    // The rows at positions [begin, end) in memory: all from the first to the last of them in one read, or where
+    // they lie far apart, each run of them in its own.
+    DenseMatrix brought(RowList rows, std::int64_t begin, std::int64_t end, PieceRoom& room) const {
+        const std::int64_t from = rows[begin], n = end - begin, span = rows[end - 1] + 1 - from;
+        std::int64_t runs = 1;
+        for (std::int64_t k = begin + 1; span > n && k < end; ++k) runs += rows[k] != rows[k - 1] + 1;
+        const bool apart = (span - n) * row_bytes() > runs * kGapBytes;
+        char* into = room.of_size(static_cast<std::size_t>((apart ? n : span) * row_bytes()));
+        for (std::int64_t k = begin, stop; k < end; k = stop) {
+            stop = apart ? k + 1 : end;
+            while (stop < end && rows[stop] == rows[stop - 1] + 1) ++stop;
+            const std::int64_t count = apart ? stop - k : span;
+            file->read(offset + rows[k] * row_bytes(), into, static_cast<std::size_t>(count * row_bytes()));
+            into += count * row_bytes();
+        }
+        const auto* values = reinterpret_cast<const Real*>(room.of_size(0));
+        return {values, n_rows, n_cols, n_cols, apart ? begin : from, nullptr, 0, true, apart};
     }
 
     void scores(RowList rows, std::int64_t begin, std::int64_t end, const double* w, double* out) const {
@@ -145,17 +172,45 @@ struct CsrMatrix {
         return stored() / rows * static_cast<std::int64_t>(sizeof(Real) + sizeof(Index));
     }
 
-    // Rows [from, to) in memory. The row pointers always are.
-    CsrMatrix brought(std::int64_t from, std::int64_t to, PieceRoom& room) const {
-        const std::int64_t begin = start(from), entries = start(to) - begin;
+    // Whether columns just read are those of the matrix. They were when the file was looked through, but whoever
+    // writes to it since must not make the kernels write outside of their sums.
+    bool columns_within(const Index* columns, std::int64_t n) const {
+        using Unsigned = std::make_unsigned_t<Index>;
+        Unsigned largest = 0;  // negative ones are larger than all others
+        for (std::int64_t s = 0; s < n; ++s) largest = std::max(largest, static_cast<Unsigned>(columns[s]));
+        return n == 0 || static_cast<std::uint64_t>(largest) < static_cast<std::uint64_t>(n_cols);
+    }
+
+    RowList listed(RowList rows) const { return rows; }
+    // Whether positions [first, last) make up one piece at most. Rows differ in length; in a file those between
+    // them count, too, because they are read along.
+    bool is_piece(RowList rows, std::int64_t first, std::int64_t last) const {
+        if (file == nullptr) return last - first <= kPieceBytes / std::max<std::int64_t>(row_bytes(), 1);
+        const std::int64_t entries = first == last ? 0 : start(rows[last - 1] + 1) - start(rows[first]);
+        return entries <= kPieceBytes / static_cast<std::int64_t>(sizeof(Real) + sizeof(Index));
+    }
+    // A piece may end with any row: the kernels take one row after the other.
+    std::int64_t piece_end(RowList rows, std::int64_t first, std::int64_t end) const {
+        std::int64_t fits = first + 1, beyond = end + 1;
+        while (beyond - fits > 1) {
+            const std::int64_t middle = fits + (beyond - fits) / 2;
+            (is_piece(rows, first, middle) ? fits : beyond) = middle;
+        }
+        return fits;
+    }
+
+    // The rows at positions [first, last) in memory. The row pointers always are.
+    CsrMatrix brought(RowList rows, std::int64_t first, std::int64_t last, PieceRoom& room) const {
+        const std::int64_t begin = start(rows[first]), entries = start(rows[last - 1] + 1) - begin;
         const auto data_bytes = static_cast<std::size_t>(entries) * sizeof(Real);
         const auto indices_bytes = static_cast<std::size_t>(entries) * sizeof(Index);
         const std::size_t indices_at = (data_bytes + 63) / 64 * 64;
         char* into = room.of_size(indices_at + indices_bytes);
         file->read(data_offset + begin * static_cast<std::int64_t>(sizeof(Real)), into, data_bytes);
         file->read(indices_offset + begin * static_cast<std::int64_t>(sizeof(Index)), into + indices_at, indices_bytes);
-        return {reinterpret_cast<const Real*>(into), reinterpret_cast<const Index*>(into + indices_at), indptr, n_rows,
-                n_cols, begin};
+        const auto* columns = reinterpret_cast<const Index*>(into + indices_at);
+        if (!columns_within(columns, entries)) file->fail("The file was changed while it was read");
+        return {reinterpret_cast<const Real*>(into), columns, indptr, n_rows, n_cols, begin};
     }
 
     void scores(RowList rows, std::int64_t begin, std::int64_t end, const double* w, double* out) const {
@@ -187,16 +242,15 @@ struct CsrMatrix {
     }
 };
 
-// Calls use(view, from, to) for [begin, end), in pieces that a core's cache holds where the rows lie in a file.
-// Pieces begin at multiples of 16 rows from the first, as the kernels' groups of rows do.
+// Calls use(view, list, from, to) for [begin, end), in pieces that a core's cache holds where the rows lie in a
+// file; the list says where the rows of the loss are in the view.
 template <class Matrix, class Use>
 void for_each_piece(const Matrix& X, RowList rows, std::int64_t begin, std::int64_t end, Use&& use) {
-    if (X.file == nullptr) return use(X, begin, end);
-    const std::int64_t most = kPieceBytes / std::max<std::int64_t>(X.row_bytes(), 1);
-    const std::int64_t step = std::max<std::int64_t>(most / 16 * 16, 16);
-    for (std::int64_t k = begin; k < end; k += step) {
-        const std::int64_t stop = std::min(k + step, end);
-        use(X.brought(rows[k], rows[stop - 1] + 1, worker_room()), k, stop);
+    if (X.file == nullptr) return use(X, rows, begin, end);
+    for (std::int64_t k = begin, stop; k < end; k = stop) {
+        stop = X.piece_end(rows, k, end);
+        const Matrix piece = X.brought(rows, k, stop, worker_room());
+        use(piece, piece.listed(rows), k, stop);
     }
 }
 

@@ -39,7 +39,9 @@ void multiply(const Crew& crew, const Matrix& X, RowList rows, std::int64_t n, c
     const std::int64_t n_blocks = std::clamp<std::int64_t>(work / 65536, 1, 256);
     crew.run(n_blocks, [&](std::int64_t b, int) {
         for_each_piece(X, rows, block_bound(n, n_blocks, b), block_bound(n, n_blocks, b + 1),
-                       [&](const Matrix& piece, std::int64_t from, std::int64_t to) { piece.scores(rows, from, to, w, out); });
+                       [&](const Matrix& piece, RowList list, std::int64_t from, std::int64_t to) {
+                           piece.scores(list, from, to, w, out);
+                       });
     });
 }
 
@@ -74,8 +76,8 @@ void multiply_transposed(const Crew& crew, const Matrix& X, RowList rows, std::i
         double* sum = partial + b * X.n_cols;
         std::fill(sum, sum + X.n_cols, 0.0);
         for_each_piece(X, rows, block_bound(n, n_blocks, b), block_bound(n, n_blocks, b + 1),
-                       [&](const Matrix& piece, std::int64_t from, std::int64_t to) {
-                           piece.add_adjoint(rows, from, to, g, sum);
+                       [&](const Matrix& piece, RowList list, std::int64_t from, std::int64_t to) {
+                           piece.add_adjoint(list, from, to, g, sum);
                        });
     });
     combine(crew, partial, n_blocks, X.n_cols, out);
@@ -99,7 +101,6 @@ double fused_pass(const Crew& crew, const Matrix& X, RowList rows, const QueryLo
         local[q] = loss.query_ptr()[range.first + static_cast<std::int64_t>(q)] - base;
     const std::int64_t* ptr = local.data();
     const auto first = query_blocks(ptr, range.last - range.first, n_blocks);
-    const std::int64_t chunk_rows = std::max<std::int64_t>(kPieceBytes / std::max<std::int64_t>(X.row_bytes(), 1), 1);
     std::vector<std::unique_ptr<QueryScratch>> scratch(static_cast<std::size_t>(crew.threads()));
     for (auto& s : scratch) s = loss.make_scratch();
     std::vector<double> values(static_cast<std::size_t>(n_blocks), 0.0);
@@ -110,13 +111,14 @@ double fused_pass(const Crew& crew, const Matrix& X, RowList rows, const QueryLo
         const std::int64_t last = first[static_cast<std::size_t>(b) + 1];
         for (std::int64_t q = first[static_cast<std::size_t>(b)]; q < last;) {
             std::int64_t stop = q + 1;
-            while (stop < last && ptr[stop + 1] - ptr[q] <= chunk_rows) ++stop;
+            while (stop < last && X.is_piece(rows, ptr[q], ptr[stop + 1])) ++stop;
             Matrix piece =
-                X.file == nullptr || ptr[q] == ptr[stop] ? X : X.brought(rows[ptr[q]], rows[ptr[stop] - 1] + 1, worker_room());
-            piece.scores(rows, ptr[q], ptr[stop], w, scores + base);
+                X.file == nullptr || ptr[q] == ptr[stop] ? X : X.brought(rows, ptr[q], ptr[stop], worker_room());
+            const RowList list = piece.listed(rows);
+            piece.scores(list, ptr[q], ptr[stop], w, scores + base);
             piece.mark_cached();
             for (std::int64_t k = q; k < stop; ++k) value += visit(range.first + k, *scratch[static_cast<std::size_t>(worker)]);
-            piece.add_adjoint(rows, ptr[q], ptr[stop], gradient + base, sum);
+            piece.add_adjoint(list, ptr[q], ptr[stop], gradient + base, sum);
             q = stop;
         }
         values[static_cast<std::size_t>(b)] = value;

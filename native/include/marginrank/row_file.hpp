@@ -15,6 +15,7 @@
 #include "marginrank/simd.hpp"
 
 #if defined(__unix__) || defined(__APPLE__)
+#include <fcntl.h>
 #include <unistd.h>
 #endif
 
@@ -39,7 +40,7 @@ private:
     AlignedVector<char> room_;
 };
 
-// Threads live as long as one pass over a chunk; so does their room.
+// A thread's own. Most live as long as one pass over a chunk; the one that called keeps its room, a few pieces.
 inline PieceRoom& worker_room() {
     thread_local PieceRoom room;
     return room;
@@ -50,7 +51,8 @@ public:
     // The descriptor is copied: the caller may close its own.
     RowFile(int descriptor, std::string path) : path_(std::move(path)) {
 #if defined(__unix__) || defined(__APPLE__)
-        descriptor_ = ::dup(descriptor);
+        // Not for programs that are started meanwhile.
+        descriptor_ = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
         if (descriptor_ < 0) throw FileFailed(errno, "The file cannot be kept open", path_);
 #else
         static_cast<void>(descriptor);
@@ -71,7 +73,7 @@ public:
             const ssize_t got = ::pread(descriptor_, into, bytes, static_cast<off_t>(offset));
             if (got < 0 && errno == EINTR) continue;
             if (got < 0) throw FileFailed(errno, "The file cannot be read", path_);
-            if (got == 0) throw FileFailed(EIO, "The file ended before the rows that it should hold", path_);
+            if (got == 0) fail("The file ended before the rows that it should hold");
             into += got;
             offset += got;
             bytes -= static_cast<std::size_t>(got);
@@ -82,6 +84,9 @@ public:
         static_cast<void>(bytes);
 #endif
     }
+
+    // Says what is wrong with the content.
+    [[noreturn]] void fail(const char* what) const { throw FileFailed(EIO, what, path_); }
 
 private:
     int descriptor_ = -1;

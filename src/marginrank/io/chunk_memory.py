@@ -44,7 +44,8 @@ class Buffers:
 
     def __init__(self) -> None:
         self._free: list[NDArray[np.uint8]] = []
-        self._lock = threading.Lock()
+        # The collector of garbage may give memory back in the middle of lending, in the same thread.
+        self._lock = threading.RLock()
 
     def lend(self, size: int) -> NDArray[np.uint8]:
         """Return memory of so many bytes; it comes back when the last view of it is gone."""
@@ -103,7 +104,7 @@ def _cached(descriptor: int, n_bytes: int) -> bool:
     try:
         for k in range(_PLACES):
             os.preadv(descriptor, [byte], (n_bytes - 1) * k // (_PLACES - 1), os.RWF_NOWAIT)
-    except OSError:  # it would have to wait, or cannot tell
+    except (OSError, AttributeError, NotImplementedError):  # it would have to wait, or cannot tell
         return False
     return True
 

@@ -12,9 +12,11 @@ from marginrank.exceptions import MarginRankError
 from marginrank.io import dataset_rows as rows
 from marginrank.io.chunk_memory import Buffers, fetch, read_ahead
 from marginrank.io.dataset_files import (
+    Version,
     check_seal,
     feature_bytes,
     file_rows,
+    file_version,
     is_feature,
     read_arrays,
     row_pointers,
@@ -42,10 +44,13 @@ class ChunkReader:
         self._manifest = manifest
         self._mapped = mapped
         self._verify = verify
-        self._checked: set[int] = set()
-        self._sealed: set[int] = set()
+        self._checked: dict[int, Version] = {}
+        self._sealed: dict[int, Version] = {}
         self._buffers = Buffers()
-        self._row_pointers: dict[int, NDArray[Any] | None] = {}
+        self._row_pointers: dict[int, tuple[Version, NDArray[Any] | None]] = {}
+
+    def __reduce__(self) -> Any:
+        return _reader, (self._folder, self._manifest, self._mapped, self._verify)
 
     def load(self, number: int) -> Any:
         """Return the features of a chunk as a matrix."""
@@ -62,33 +67,45 @@ class ChunkReader:
         That is less work than entering a mapped file into the page table in each pass, and takes no memory
         but the pieces that threads work on. Only row pointers stay.
         """
-        self.check(number)
+        version = self.check(number)
         chunk = self._manifest.chunks[number]
-        if number not in self._row_pointers:
-            self._row_pointers[number] = row_pointers(self._folder, chunk)
-        return file_rows(self._folder, chunk, self._row_pointers[number], self._manifest.n_features)
+        known = self._row_pointers.get(number)
+        if known is None or known[0] != version:
+            known = version, row_pointers(self._folder, chunk)
+            self._row_pointers[number] = known
+        return file_rows(self._folder, chunk, known[1], self._manifest.n_features)
 
     def read_ahead(self, number: int) -> None:
         """Let the system read a chunk from the disk before a pass comes to it."""
         chunk = self._manifest.chunks[number]
         read_ahead(self._folder / chunk.file, feature_bytes(chunk))
 
-    def check(self, number: int, *, seal: bool | None = None) -> None:
-        """Look through a chunk that was not loaded before; raise at what is wrong."""
+    def check(self, number: int, *, seal: bool | None = None) -> Version:
+        """Look through a chunk that was not loaded before, or changed since; raise at what is wrong.
+
+        The kernels index by the columns that a file holds without looking: a file that another one took the
+        place of must not get to them as it is.
+        """
         chunk = self._manifest.chunks[number]
-        if (self._verify if seal is None else seal) and number not in self._sealed:
+        version = file_version(self._folder, chunk)
+        if (self._verify if seal is None else seal) and self._sealed.get(number) != version:
             check_seal(self._folder, chunk)
-            self._sealed.add(number)
-        if number in self._checked:
-            return
+            self._sealed[number] = version
+        if self._checked.get(number) == version:
+            return version
         try:
             X, _ = gate.check_matrix(rows.matrix_from(self._features(number), self._manifest.n_features))
             gate.check_finite(X, self._manifest.feature_names)
         except MarginRankError as error:
             raise MarginRankError(f"{self._folder / chunk.file}: {error}") from None
-        self._checked.add(number)
+        self._checked[number] = version
+        return version
 
     def _features(self, number: int) -> dict[str, NDArray[Any]]:
         chunk = self._manifest.chunks[number]
         names = [name for name in chunk.arrays if is_feature(name)]
         return read_arrays(self._folder, chunk, mapped=self._mapped, names=names, buffers=self._buffers)
+
+
+def _reader(folder: Path, manifest: Manifest, mapped: bool, verify: bool) -> ChunkReader:
+    return ChunkReader(folder, manifest, mapped=mapped, verify=verify)

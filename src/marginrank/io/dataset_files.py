@@ -24,6 +24,9 @@ _ALIGNMENT = 64
 _NAME = re.compile(r"(chunk|staged)-\d{6}\.bin|pairs\.bin")
 _DTYPE = re.compile(r"<f4|<f8|<i4|<i8|\|u1|<M8\[(Y|M|W|D|h|m|s|ms|us|ns)\]")
 
+#: What changes when a file is written again or replaced.
+Version = tuple[int, int, int]
+
 
 class ArrayFile(NamedTuple):
     """What is known about a file: its name, size and SHA-256, and dtype, shape and offset of each array.
@@ -127,9 +130,21 @@ def read_arrays(
     }
 
 
+def file_version(folder: Path, entry: ArrayFile) -> Version:
+    """Return what tells a file from another one that takes its place, or from itself when it was changed."""
+    with _opened(folder / entry.file, entry) as file:
+        found = os.fstat(file.fileno())
+    return found.st_dev, found.st_ino, found.st_mtime_ns
+
+
 def row_pointers(folder: Path, entry: ArrayFile) -> NDArray[Any] | None:
     """Return where the rows of a CSR matrix begin, or None for dense rows."""
-    return read_arrays(folder, entry, mapped=False, names=["X_indptr"]).get("X_indptr")
+    pointers = read_arrays(folder, entry, mapped=False, names=["X_indptr"]).get("X_indptr")
+    if pointers is not None:
+        ends = pointers[0], pointers[-1] - entry.arrays["X_data"][1][0]
+        if any(ends) or np.any(pointers[1:] < pointers[:-1]):  # they are used without another look
+            raise MarginRankError(f"{folder / entry.file}: the file was changed while it was read.")
+    return pointers
 
 
 def file_rows(folder: Path, entry: ArrayFile, indptr: NDArray[Any] | None, n_features: int) -> FileRows:
@@ -169,7 +184,7 @@ def _n_bytes(place: tuple[str, tuple[int, ...], int]) -> int:
 
 def check_seal(folder: Path, entry: ArrayFile) -> None:
     """Raise if the bytes of a file are not those that were written."""
-    with open(folder / entry.file, "rb") as file:
+    with _opened(folder / entry.file, entry) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != entry.sha256:
         raise _damaged(folder / entry.file, entry.sha256, digest)

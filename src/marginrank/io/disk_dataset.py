@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -62,7 +63,7 @@ class DiskDataset(RankingData):
             ) from None
         bounds = offsets(np.array(list(map(chunk_rows, manifest.chunks))))
         reader, passes = self._reader, None
-        if os.name == "posix":  # elsewhere the kernels cannot read files
+        if os.name == "posix" and sys.byteorder == "little":  # elsewhere the kernels cannot read files
             passes = PassLoader(reader.load_for_pass, reader.read_ahead)
         X = ChunkedMatrix(reader.load, bounds, manifest.n_features, np.dtype(manifest.dtype), passes=passes)
         self._set(X=X, feature_names=names, allow_nonfinite=False, labels=manifest.labels, **vectors)

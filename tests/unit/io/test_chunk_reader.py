@@ -1,7 +1,10 @@
 """Passes over chunks that the kernels read themselves: the bits of whole chunks, and clear errors."""
 
 import os
+import pickle
+import shutil
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +84,47 @@ def test_a_file_that_shrinks_while_it_is_read_is_named(folder):
         loads.load_for_pass(2)
 
 
+def write_rows(path, n_columns):
+    """Write CSR rows whose files are of the same size for any number of columns."""
+    rng = np.random.default_rng(n_columns)
+    columns = np.sort(rng.choice(N_COLS, size=(N_ROWS, 20)), axis=1).astype(np.int32)
+    columns[:, -1] = n_columns - 1
+    ends = np.arange(0, columns.size + 1, 20, dtype=np.int32)
+    X = sparse.csr_matrix((rng.normal(size=columns.size), columns.ravel(), ends), shape=(N_ROWS, n_columns))
+    return write_dataset(path, X, np.arange(N_ROWS) % 3, qid=np.arange(N_ROWS) // 3, chunk_rows=250)
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("put", [os.replace, shutil.copyfile])
+def test_a_file_that_another_one_took_the_place_of_is_looked_through_again(tmp_path, put, verify):
+    write_rows(tmp_path / "a.mrd", N_COLS)
+    write_rows(tmp_path / "b.mrd", 30_000_000)
+    design = ChunkedDesign(open_dataset(tmp_path / "a.mrd", verify=verify).X, n_threads=2)
+    w = np.ones(N_COLS)
+    design.scores(w)
+    name = "chunk-000001.bin"
+    put(tmp_path / "b.mrd" / name, tmp_path / "a.mrd" / name)
+    with pytest.raises(MarginRankError, match="SHA-256" if verify else "column") as caught:
+        design.scores(w)
+    assert str(tmp_path / "a.mrd" / name) in str(caught.value)
+
+
+def test_the_same_file_written_again_is_taken(folder):
+    design = ChunkedDesign(open_dataset(folder).X, n_threads=2)
+    w = np.arange(N_COLS, dtype=float)
+    expected = design.scores(w)
+    for path in sorted(folder.glob("chunk-*.bin")):
+        path.write_bytes(path.read_bytes())
+    np.testing.assert_array_equal(design.scores(w), expected)
+
+
+def test_a_file_that_is_gone_before_its_first_use_is_named(folder):
+    ds = open_dataset(folder)
+    (folder / "chunk-000001.bin").unlink()
+    with pytest.raises(MarginRankError, match=r"chunk-000001\.bin: expected a part of the data set"):
+        ChunkedDesign(ds.X, n_threads=2).scores(np.ones(N_COLS))
+
+
 def test_rows_of_a_file_are_taken_in_ascending_order(folder):
     rows = reader(folder).load_for_pass(0)
     assert native_matrix(rows, np.array([1, 4, 5])).n_rows == 3
@@ -124,3 +168,55 @@ def test_reading_ahead_brings_a_file_into_the_cache(tmp_path):
         assert chunk_memory._cached(file.fileno(), size)
     chunk_memory.read_ahead(tmp_path / "none.bin", size)  # whoever reads it will say so
     chunk_memory.read_ahead(path, 2 * size)  # it ends before
+
+
+def test_rows_that_stay_on_disk_can_be_sent_to_another_process(folder):
+    ds = open_dataset(folder)
+    some = ds.subset(np.flatnonzero(np.arange(N_ROWS) // 3 % 4 != 1))
+    ChunkedDesign(some.X, n_threads=2).scores(np.ones(N_COLS))
+    sent = pickle.loads(pickle.dumps(some))
+    assert isinstance(sent.X, ChunkedMatrix)
+    w = np.arange(N_COLS, dtype=float)
+    expected, got = (ChunkedDesign(X, n_threads=2).scores(w) for X in (some.X, sent.X))
+    np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(sent.y, some.y)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads ahead by what Linux has")
+def test_reading_ahead_does_without_what_a_system_does_not_know(tmp_path, monkeypatch):
+    path, sent = tmp_path / "chunk.bin", []
+    path.write_bytes(bytes(10_000))
+
+    def sendfile(out, file, offset, count):
+        sent.append((offset, count))
+        return count
+
+    monkeypatch.setattr(os, "sendfile", sendfile)
+    monkeypatch.delattr(os, "RWF_NOWAIT")
+    chunk_memory.read_ahead(path, 10_000)
+    assert sent == [(0, 10_000)]
+
+
+def test_kernels_do_not_read_files_where_bytes_have_another_order(folder, monkeypatch):
+    monkeypatch.setattr(sys, "byteorder", "big")  # the kernels would take the bytes as they are
+    X = open_dataset(folder).X
+
+    def work(section, loaded, n_threads):
+        return type(loaded)
+
+    assert set(X.map_pass(work, X.sections(), 2)) <= {np.ndarray, sparse.csr_matrix, sparse.csr_array}
+
+
+def test_memory_may_come_back_while_some_is_lent(monkeypatch):
+    buffers, whole_pages = chunk_memory.Buffers(), chunk_memory._whole_pages
+    held = [buffers.lend(10)]
+
+    def collecting(size):
+        held.clear()  # as the collector of garbage would, in the middle of lending
+        return whole_pages(size)
+
+    monkeypatch.setattr(chunk_memory, "_whole_pages", collecting)
+    lender = threading.Thread(target=buffers.lend, args=(10,), daemon=True)
+    lender.start()
+    lender.join(10)
+    assert not lender.is_alive()
