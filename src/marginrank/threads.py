@@ -10,6 +10,7 @@ from numbers import Integral
 from threading import Lock
 from typing import Any
 
+import threadpoolctl
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
@@ -69,6 +70,7 @@ class _SharedLimit:
     def enter(self) -> None:
         with self._lock:
             if self._users == 0:
+                _free_control()
                 self._limiter = _controller().limit(limits=1, user_api="blas")
             self._users += 1
 
@@ -76,7 +78,20 @@ class _SharedLimit:
         with self._lock:
             self._users -= 1
             if self._users == 0:
+                _free_control()
                 self._limiter.restore_original_limits()
+                _free_control()
+
+
+def _free_control() -> None:
+    """Let whatever thread comes next set the threads of OpenBLAS.
+
+    From version 3.8 on, threadpoolctl leaves that to the first thread that did, and ignores the others. Here
+    any thread may be the first one in or the last one out.
+    """
+    free = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if free is not None:
+        free(force=True)
 
 
 _limit = _SharedLimit()

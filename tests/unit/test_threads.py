@@ -1,5 +1,7 @@
 """How many threads are used, and who may say so."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import joblib
 import numpy as np
 import pytest
@@ -75,3 +77,32 @@ def test_overlapping_fits_leave_blas_as_they_found_it():
         assert blas_threads() == before
     finally:
         threadpoolctl.threadpool_limits(max(before, default=1), user_api="blas")
+
+
+def in_a_thread(work):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+@pytest.mark.skipif(max(blas_threads(), default=1) < 2, reason="BLAS has one thread here in any case")
+def test_any_thread_may_keep_blas_to_one_after_another_did():
+    before = blas_threads()
+    with one_blas_thread():
+        pass
+
+    def elsewhere():
+        with one_blas_thread():
+            return blas_threads()
+
+    assert set(in_a_thread(elsewhere)) == {1}
+    assert blas_threads() == before
+
+
+@pytest.mark.skipif(max(blas_threads(), default=1) < 2, reason="BLAS has one thread here in any case")
+def test_the_last_one_out_need_not_be_the_first_one_in():
+    before, inner = blas_threads(), one_blas_thread()
+    with one_blas_thread():
+        in_a_thread(inner.__enter__)
+    assert set(blas_threads()) == {1}
+    in_a_thread(lambda: inner.__exit__(None, None, None))
+    assert blas_threads() == before
