@@ -68,11 +68,20 @@ def in_lockstep(
             for k, found in answer(waiting).items():
                 runners[k].resume(found)
     finally:
+        _end(runners)
+    return [runner.result for runner in runners]
+
+
+def _end(runners: Sequence[_Runner[Any]]) -> None:
+    """End what still waits, and wait for that; Ctrl-C once more must leave no thread that waits for ever."""
+    try:
         for runner in runners:
             runner.release()
         for runner in runners:
             runner.join()
-    return [runner.result for runner in runners]
+    except KeyboardInterrupt:
+        _end(runners)
+        raise
 
 
 class _Runner(Generic[T]):

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from marginrank.designs.lockstep import in_lockstep
+from marginrank.designs.lockstep import _Runner, in_lockstep
 
 
 @pytest.fixture(autouse=True)
@@ -111,10 +111,11 @@ def test_an_error_in_a_function_ends_the_others_and_is_raised():
     assert ended == [True, True]
 
 
-def test_an_error_of_the_answer_ends_all():
-    def refuse(wishes):
-        raise MemoryError("too much")
+def refuse(wishes):
+    raise MemoryError("too much")
 
+
+def test_an_error_of_the_answer_ends_all():
     with pytest.raises(MemoryError, match="too much"):
         in_lockstep([asking([1]), asking([2])], refuse)
 
@@ -165,6 +166,43 @@ def test_ctrl_c_while_wishes_are_answered_ends_all(ctrl_c):
 
     with pytest.raises(KeyboardInterrupt):
         in_lockstep([asking([1]), asking([2])], slow)
+
+
+def test_ctrl_c_while_functions_end_still_waits_for_them(ctrl_c):
+    ended = []
+
+    def tidies_up(asks):
+        try:
+            asks.ask(None)
+        finally:
+            ctrl_c()
+            time.sleep(0.2)
+            ended.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        in_lockstep([asking([1]), tidies_up], refuse)
+    assert ended
+
+
+def test_ctrl_c_before_functions_are_told_to_end_leaves_none_waiting(monkeypatch):
+    release, runners, interrupts = _Runner.release, [], [KeyboardInterrupt()]
+
+    def interrupted(self):
+        if interrupts:
+            raise interrupts.pop()
+        release(self)
+
+    def function(asks):
+        runners.append(asks)
+        asks.ask(None)
+
+    monkeypatch.setattr(_Runner, "release", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        in_lockstep([function] * 3, refuse)
+    alive = [runner for runner in runners if runner._thread.is_alive()]
+    for runner in alive:  # else they would outlive the tests
+        release(runner)
+    assert not alive
 
 
 def test_calls_are_made_in_the_thread_of_the_caller_at_once():
