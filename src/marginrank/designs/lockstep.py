@@ -145,7 +145,8 @@ class _Runner(Generic[T]):
         return found
 
     def _wait(self) -> None:
-        self._mine.acquire()
+        if not self._released:
+            self._mine.acquire()
         if self._released:
             raise _Released
 

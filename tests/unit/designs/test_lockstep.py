@@ -135,6 +135,33 @@ def test_what_ends_a_function_is_no_error_that_it_would_catch():
         in_lockstep([stubborn, fails], echo)
 
 
+def test_a_function_that_is_ended_may_ask_while_it_tidies_up():
+    runners, errors = [], []
+
+    def tidies_up(asks):
+        runners.append(asks)
+        try:
+            asks.ask(1)
+        finally:
+            asks.ask(2)
+
+    def call():
+        try:
+            in_lockstep([tidies_up], refuse)
+        except MemoryError as error:
+            errors.append(error)
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    caller.join(5.0)
+    hangs = caller.is_alive()
+    if hangs:  # else it would outlive the tests
+        runners[0].release()
+    caller.join()
+    assert not hangs
+    assert errors
+
+
 @pytest.fixture(name="ctrl_c")
 def send_ctrl_c():
     """What sends Ctrl-C; processes in the background of a shell would ignore it."""
