@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
-from threading import Semaphore, Thread
+from threading import Event, Semaphore, Thread
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -97,6 +97,7 @@ class _Runner(Generic[T]):
         self._raised: BaseException | None = None
         self._released = False
         self._mine, self._callers = Semaphore(0), Semaphore(0)
+        self._ended = Event()
         # Settings that belong to a context, as numpy's errstate does, hold in the thread, too.
         self._thread = Thread(target=copy_context().run, args=(self._run,), name="marginrank-lockstep")
 
@@ -128,6 +129,8 @@ class _Runner(Generic[T]):
     def join(self) -> None:
         """Wait for the end of the thread."""
         if self._thread.ident is not None:
+            # Up to Python 3.12 a thread whose join is interrupted passes for one that has ended (bpo-45274).
+            self._ended.wait()
             self._thread.join()
 
     def ask(self, wish: Any) -> Any:
@@ -161,3 +164,4 @@ class _Runner(Generic[T]):
         finally:
             self.running, self.wish = False, None
             self._callers.release()
+            self._ended.set()
