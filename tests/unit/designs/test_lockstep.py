@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -230,6 +231,42 @@ def test_ctrl_c_before_functions_are_told_to_end_leaves_none_waiting(monkeypatch
     for runner in alive:  # else they would outlive the tests
         release(runner)
     assert not alive
+
+
+@pytest.mark.parametrize("moment", range(1, 60))
+def test_ctrl_c_between_any_two_lines_ends_all(moment):
+    runners, events = [], []
+
+    def trace(frame, event, argument):
+        if frame.f_globals["__name__"] not in ("marginrank.designs.lockstep", "threading"):
+            return None
+        events.append(event)
+        if len(events) == moment:
+            raise KeyboardInterrupt
+        return trace
+
+    def watched(wishes):
+        sys.settrace(trace)  # from here on, in what the caller calls
+        return wishes
+
+    def function(asks):
+        runners.append(asks)
+        asks.ask(1)
+        asks.ask(2)
+
+    def call():
+        try:
+            in_lockstep([function] * 2, watched)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+
+    caller = threading.Thread(target=call, daemon=True)
+    caller.start()
+    caller.join(5.0)
+    assert not caller.is_alive()
+    assert not any(runner.running for runner in runners)
 
 
 def test_calls_are_made_in_the_thread_of_the_caller_at_once():
