@@ -43,3 +43,10 @@ def test_selection_is_as_good_as_the_best_of_a_grid(queries, path):
     model = RankSVM(alpha="auto", alphas=grid, metric="ndcg@10")
     model.fit(X, y, qid=qid, eval_set=(X_val, y_val), eval_qid=qid_val)
     assert best.score >= model.best_score_ - 0.005
+
+
+def test_the_default_interval_takes_few_passes(real_data):
+    X, y, qid = letor(real_data / "OHSUMED", 1)
+    path = rank_path(X, y, qid=qid, eps=EPS)
+    assert path.status_ == "finished"
+    assert path.n_passes_ <= 76.0

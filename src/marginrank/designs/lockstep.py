@@ -8,8 +8,10 @@ all processors to themselves, and nothing that is called needs a lock.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import copy_context
-from threading import Semaphore, Thread
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -68,11 +70,20 @@ def in_lockstep(
             for k, found in answer(waiting).items():
                 runners[k].resume(found)
     finally:
+        _end(runners)
+    return [runner.result for runner in runners]
+
+
+def _end(runners: Sequence[_Runner[Any]]) -> None:
+    """End what still waits, and wait for that; Ctrl-C once more must leave no thread that waits for ever."""
+    try:
         for runner in runners:
             runner.release()
         for runner in runners:
             runner.join()
-    return [runner.result for runner in runners]
+    except KeyboardInterrupt:
+        _end(runners)
+        raise
 
 
 class _Runner(Generic[T]):
@@ -87,7 +98,10 @@ class _Runner(Generic[T]):
         self._given: Any = None
         self._raised: BaseException | None = None
         self._released = False
-        self._mine, self._callers = Semaphore(0), Semaphore(0)
+        self._begun = False
+        # Semaphores and events hold locks of their own, which Ctrl-C at a bad moment leaves locked for ever.
+        self._mine: SimpleQueue[None] = SimpleQueue()
+        self._callers: SimpleQueue[None] = SimpleQueue()
         # Settings that belong to a context, as numpy's errstate does, hold in the thread, too.
         self._thread = Thread(target=copy_context().run, args=(self._run,), name="marginrank-lockstep")
 
@@ -106,25 +120,29 @@ class _Runner(Generic[T]):
     def _switch(self) -> None:
         if self._thread.ident is None:
             self._thread.start()
-        self._mine.release()
-        self._callers.acquire()
+        self._mine.put(None)
+        self._callers.get()
         if self._raised is not None:
             raise self._raised
 
     def release(self) -> None:
         """End the function where it waits, or where it next would, without waiting for that."""
         self._released = True
-        self._mine.release()
+        self._mine.put(None)
 
     def join(self) -> None:
         """Wait for the end of the thread."""
-        if self._thread.ident is not None:
+        # Up to Python 3.12 a thread whose join is interrupted passes for one that has ended (bpo-45274).
+        while self._begun and self.running:
+            with suppress(Empty):
+                self._callers.get(timeout=0.1)
+        if self._begun:
             self._thread.join()
 
     def ask(self, wish: Any) -> Any:
         """Wait for the others, and return the answer."""
         self.wish = wish
-        self._callers.release()
+        self._callers.put(None)
         self._wait()
         return self._given
 
@@ -136,11 +154,13 @@ class _Runner(Generic[T]):
         return found
 
     def _wait(self) -> None:
-        self._mine.acquire()
+        if not self._released:
+            self._mine.get()
         if self._released:
             raise _Released
 
     def _run(self) -> None:
+        self._begun = True
         try:
             self._wait()
             self.result = self._function(self)
@@ -150,4 +170,4 @@ class _Runner(Generic[T]):
             self._raised = error
         finally:
             self.running, self.wish = False, None
-            self._callers.release()
+            self._callers.put(None)

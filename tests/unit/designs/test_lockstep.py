@@ -2,13 +2,14 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 
 import numpy as np
 import pytest
 
-from marginrank.designs.lockstep import in_lockstep
+from marginrank.designs.lockstep import _Runner, in_lockstep
 
 
 @pytest.fixture(autouse=True)
@@ -111,10 +112,11 @@ def test_an_error_in_a_function_ends_the_others_and_is_raised():
     assert ended == [True, True]
 
 
-def test_an_error_of_the_answer_ends_all():
-    def refuse(wishes):
-        raise MemoryError("too much")
+def refuse(wishes):
+    raise MemoryError("too much")
 
+
+def test_an_error_of_the_answer_ends_all():
     with pytest.raises(MemoryError, match="too much"):
         in_lockstep([asking([1]), asking([2])], refuse)
 
@@ -132,6 +134,33 @@ def test_what_ends_a_function_is_no_error_that_it_would_catch():
 
     with pytest.raises(ValueError, match="this fold"):
         in_lockstep([stubborn, fails], echo)
+
+
+def test_a_function_that_is_ended_may_ask_while_it_tidies_up():
+    runners, errors = [], []
+
+    def tidies_up(asks):
+        runners.append(asks)
+        try:
+            asks.ask(1)
+        finally:
+            asks.ask(2)
+
+    def call():
+        try:
+            in_lockstep([tidies_up], refuse)
+        except MemoryError as error:
+            errors.append(error)
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    caller.join(5.0)
+    hangs = caller.is_alive()
+    if hangs:  # else it would outlive the tests
+        runners[0].release()
+    caller.join()
+    assert not hangs
+    assert errors
 
 
 @pytest.fixture(name="ctrl_c")
@@ -165,6 +194,79 @@ def test_ctrl_c_while_wishes_are_answered_ends_all(ctrl_c):
 
     with pytest.raises(KeyboardInterrupt):
         in_lockstep([asking([1]), asking([2])], slow)
+
+
+def test_ctrl_c_while_functions_end_still_waits_for_them(ctrl_c):
+    ended = []
+
+    def tidies_up(asks):
+        try:
+            asks.ask(None)
+        finally:
+            ctrl_c()
+            time.sleep(0.2)
+            ended.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        in_lockstep([asking([1]), tidies_up], refuse)
+    assert ended
+
+
+def test_ctrl_c_before_functions_are_told_to_end_leaves_none_waiting(monkeypatch):
+    release, runners, interrupts = _Runner.release, [], [KeyboardInterrupt()]
+
+    def interrupted(self):
+        if interrupts:
+            raise interrupts.pop()
+        release(self)
+
+    def function(asks):
+        runners.append(asks)
+        asks.ask(None)
+
+    monkeypatch.setattr(_Runner, "release", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        in_lockstep([function] * 3, refuse)
+    alive = [runner for runner in runners if runner._thread.is_alive()]
+    for runner in alive:  # else they would outlive the tests
+        release(runner)
+    assert not alive
+
+
+@pytest.mark.parametrize("moment", range(1, 60))
+def test_ctrl_c_between_any_two_lines_ends_all(moment):
+    runners, events = [], []
+
+    def trace(frame, event, argument):
+        if frame.f_globals["__name__"] not in ("marginrank.designs.lockstep", "threading"):
+            return None
+        events.append(event)
+        if len(events) == moment:
+            raise KeyboardInterrupt
+        return trace
+
+    def watched(wishes):
+        sys.settrace(trace)  # from here on, in what the caller calls
+        return wishes
+
+    def function(asks):
+        runners.append(asks)
+        asks.ask(1)
+        asks.ask(2)
+
+    def call():
+        try:
+            in_lockstep([function] * 2, watched)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+
+    caller = threading.Thread(target=call, daemon=True)
+    caller.start()
+    caller.join(5.0)
+    assert not caller.is_alive()
+    assert not any(runner.running for runner in runners)
 
 
 def test_calls_are_made_in_the_thread_of_the_caller_at_once():

@@ -37,6 +37,26 @@ def test_passes_are_half_the_reads_and_no_block_needs_two(ranking, monkeypatch):
     assert max(reads) == 8
 
 
+def test_where_no_plane_waits_for_a_start_more_of_its_own_come_with_it(ranking, monkeypatch):
+    look, cut, waiting, taken = PathTracer._open_points, PathTracer._cut, [], []
+
+    def noted(self, lower, upper):
+        points = look(self, lower, upper)
+        waiting.append(len(points))
+        return points
+
+    def counted(self, points, start=None):
+        if start is not None:
+            taken.append(len(points))
+        cut(self, points, start)
+
+    monkeypatch.setattr(PathTracer, "_open_points", noted)
+    monkeypatch.setattr(PathTracer, "_cut", counted)
+    trace(ranking)
+    assert taken == [4 if not points else 7 for points in [0, *waiting]]
+    assert set(taken) == {4, 7}
+
+
 def test_planes_between_knots_come_with_the_next_start(ranking, monkeypatch):
     together = trace(ranking)
     monkeypatch.setattr(PathTracer, "_open_points", lambda self, lower, upper: [])
