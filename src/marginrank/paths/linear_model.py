@@ -146,9 +146,10 @@ class LinearPath(RankPath):
         """
         from marginrank.paths.drawing import Curves, Sizes, draw_path
 
+        count = gate.check_count(n_features, "n_features")
         alphas = self.grid(_DRAWN)
         ends = self.coefs_at(alphas[:: _DRAWN // 10])
-        largest = np.argsort(-np.abs(ends).max(axis=0), kind="stable")[:n_features]
+        largest = np.argsort(-np.abs(ends).max(axis=0), kind="stable")[:count]
         # A few alphas at a time: all models of a wide path at once would not fit.
         values = np.array([self.coef_at(float(alpha))[largest] for alpha in alphas]).T
         names = [str(k) if self.feature_names_ is None else self.feature_names_[k] for k in largest]

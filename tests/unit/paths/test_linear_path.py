@@ -383,6 +383,8 @@ def test_the_picture_shows_the_coefficients_and_the_choice(make, tmp_path):
     X, y, qid = rows()
     path = make(X, y, qid=qid, alpha_max=TOP, alpha_min=BOTTOM)
     best = path.select(X, y, qid=qid)
+    with pytest.raises(MarginRankError, match="n_features must be a positive integer; got 0"):
+        path.plot(n_features=0)
     figure = path.plot(n_features=3)
     coefficients, validation = figure.axes[:2]
     lines = {line.get_label(): line for line in coefficients.get_lines()}
