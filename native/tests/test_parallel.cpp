@@ -1,6 +1,8 @@
 // The fork-join: every block once, failures and cancellation reach the caller, fixed bounds and sums.
 #include "marginrank/parallel.hpp"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -99,6 +101,23 @@ void nobody_asks_within_the_first_tenth_of_a_second() {
     CHECK(polls == 0);
 }
 
+#if defined(__GLIBC__)
+// As Python ends a thread that asks for its lock while the interpreter shuts down.
+void a_thread_that_is_ended_waits_for_its_helpers() {
+    std::atomic<int> done{0};
+    std::thread caller([&] {
+        const Crew crew(3, []() -> bool { pthread_exit(nullptr); });
+        crew.run(100, [&](std::int64_t, int) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            ++done;
+        });
+        done = -1000;  // not reached
+    });
+    caller.join();
+    CHECK(done == 100);
+}
+#endif
+
 void block_bounds_cover_everything_evenly() {
     for (std::int64_t n : {std::int64_t{0}, std::int64_t{1}, std::int64_t{7}, std::int64_t{1000},
                            std::int64_t{1} << 40})
@@ -131,6 +150,9 @@ int main() {
     exceptions_in_all_workers_give_one();
     cancellation_stops_the_run_and_those_that_follow();
     nobody_asks_within_the_first_tenth_of_a_second();
+#if defined(__GLIBC__)
+    a_thread_that_is_ended_waits_for_its_helpers();
+#endif
     block_bounds_cover_everything_evenly();
     a_tree_sum_is_exact_on_integers();
     return marginrank_failures() != 0;

@@ -52,18 +52,19 @@ public:
                 if (worker == 0) poll();
             }
         };
-        std::vector<std::thread> helpers;
-        const std::int64_t wanted = n_blocks < n_threads_ ? n_blocks : n_threads_;
-        if (wanted > 1) helpers.reserve(static_cast<std::size_t>(wanted - 1));
-        for (int worker = 1; worker < wanted; ++worker) {
-            try {
-                helpers.emplace_back(work, worker);
-            } catch (...) {
-                break;  // No more threads to be had: those that run take all the blocks.
+        {
+            Helpers helpers;
+            const std::int64_t wanted = n_blocks < n_threads_ ? n_blocks : n_threads_;
+            if (wanted > 1) helpers.threads.reserve(static_cast<std::size_t>(wanted - 1));
+            for (int worker = 1; worker < wanted; ++worker) {
+                try {
+                    helpers.threads.emplace_back(work, worker);
+                } catch (...) {
+                    break;  // No more threads to be had: those that run take all the blocks.
+                }
             }
+            work(0);
         }
-        work(0);
-        for (auto& helper : helpers) helper.join();
         if (failure) std::rethrow_exception(failure);
         if (cancelled()) throw Cancelled{};
     }
@@ -71,6 +72,15 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
     static constexpr int kMostThreads = 256;
+
+    // Waits for its threads also where the calling one is ended, as Python does to a thread that asks for its lock
+    // while the interpreter shuts down.
+    struct Helpers {
+        std::vector<std::thread> threads;
+        ~Helpers() {
+            for (auto& thread : threads) thread.join();
+        }
+    };
 
     void poll() const {
         if (interrupted_ == nullptr) return;
