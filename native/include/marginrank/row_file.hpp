@@ -1,8 +1,8 @@
 // Rows that lie in a file: read piece by piece, by the worker that computes with them.
 //
 // A piece stays in the cache of the worker's core between the system's copy and the products, and copying is
-// shared among the workers as the products are. Reading ahead from the disk is left to the system, which is told
-// which file comes next.
+// shared among the workers as the products are. Whoever asks for a pass has the system read the next file from the
+// disk meanwhile; nothing here does.
 #pragma once
 
 #include <cerrno>

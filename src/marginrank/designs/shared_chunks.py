@@ -139,7 +139,7 @@ class _Job:
 
     def take_scores(self, number: int, found: Array) -> None:
         """Take the scores of a section, all of its rows."""
-        raise NotImplementedError
+        raise NotImplementedError  # asked only of those that have coefficients
 
     def evaluations(self, number: int) -> list[Callable[[], None]]:
         """Return what is left to do between scores and adjoint, in parts for several threads."""
@@ -148,7 +148,7 @@ class _Job:
 
     def multipliers(self, number: int) -> Array:
         """Return what to multiply the fold's rows of a section with."""
-        raise NotImplementedError
+        raise NotImplementedError  # asked only of those that want adjoints
 
     def answer(self) -> Any:
         """Return what was wished for."""

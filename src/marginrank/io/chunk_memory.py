@@ -24,7 +24,7 @@ _PLACES = 64
 class Buffers:
     """Lends memory to read chunks into, and lends it again once no array looks at it any more.
 
-    New memory would be cleared by the system, page by page, in every pass.
+    New memory would be cleared by the system, page by page, for every chunk.
 
     Examples
     --------
@@ -118,9 +118,9 @@ def fetch(mapped: NDArray[Any]) -> None:
 def _populated(mapped: NDArray[Any]) -> bool:
     """Whether the system could be told to fetch all pages at once, which costs half of touching them.
 
-    Without the advice to use huge pages: they make passes from the cache cheaper by a quarter, but on the
-    virtual machine where it was tried a pass from disk took three times the processor time, probably because
-    its host takes free memory back.
+    Without the advice to use huge pages: they make going through a cached file cheaper by a quarter, but on
+    the virtual machine where it was tried going through one on disk took three times the processor time,
+    probably because its host takes free memory back.
     """
     start = mapped.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
     length = mapped.ctypes.data + mapped.nbytes - start
