@@ -1,0 +1,113 @@
+"""What ``docs/reliability.md`` counts, counted again: ``python tests/reliability.py`` prints it.
+
+A figure of the page is a floor ("at least"), so that a new test does not make the page wrong; fewer than
+it says fails ``tests/unit/test_reliability.py``. To add a figure, add a function to ``COUNTS`` and a row to the page.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+HEADERS = ROOT / "native" / "include" / "marginrank"
+NATIVE_TESTS = ROOT / "native" / "tests"
+_INCLUDE = re.compile(r'^#include "(?:marginrank/)?([\w.]+)"', re.MULTILINE)
+
+#: Where each compiled kernel is compared with its slow definition.
+ORACLES = {
+    "CsrF32I32": "tests/unit/designs/test_matrix_design.py",
+    "CsrF32I64": "tests/unit/designs/test_matrix_design.py",
+    "CsrF64I32": "tests/unit/designs/test_matrix_design.py",
+    "CsrF64I64": "tests/unit/designs/test_matrix_design.py",
+    "DenseF32": "tests/unit/designs/test_matrix_design.py",
+    "DenseF64": "tests/unit/designs/test_matrix_design.py",
+    "KernelPath": "tests/path_oracle.py",
+    "LeastSquares": "native/tests/test_least_squares.cpp",
+    "LetorRowsF32": "tests/property/test_letor.py",
+    "LetorRowsF64": "tests/property/test_letor.py",
+    "MetricSpec": "tests/metric_oracle.py",
+    "PairLabels": "tests/property/test_pair_counts.py",
+    "PairLoss": "tests/brute_force.py",
+    "PreferencePairs": "tests/brute_force.py",
+    "QueryLoss": "tests/contract/test_losses.py",
+    "RowFile": "native/tests/test_row_file.cpp",
+    "StructuredAuc": "tests/structured_oracle.py",
+    "StructuredDorm": "tests/structured_oracle.py",
+    "StructuredLoss": "tests/structured_oracle.py",
+    "StructuredMap": "tests/structured_oracle.py",
+    "StructuredMrr": "tests/structured_oracle.py",
+    "StructuredMrrFirst": "tests/structured_oracle.py",
+    "StructuredNdcg": "tests/structured_oracle.py",
+    "StructuredSum": "tests/structured_oracle.py",
+    "first_bad_row": "tests/unit/test_validation.py",
+    "first_nonfinite": "native/tests/test_finite.cpp",
+    "ranking_metrics": "tests/metric_oracle.py",
+    "simplex_qp": "native/tests/test_simplex_qp.cpp",
+    "write_letor_features": "tests/property/test_letor.py",
+}
+
+
+def functions_of_tests(folder: str) -> Iterator[tuple[Path, ast.FunctionDef]]:
+    """Yield the test functions of a folder below ``tests``, each once however many cases it has."""
+    for path in sorted((ROOT / "tests" / folder).rglob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                yield path, node
+
+
+def headers_under_test() -> set[str]:
+    """Return the kernel headers that the C++ tests include, directly or through another header."""
+    waiting = [name for test in NATIVE_TESTS.iterdir() for name in _INCLUDE.findall(test.read_text())]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found and (HEADERS / name).exists():
+            found.add(name)
+            waiting += _INCLUDE.findall((HEADERS / name).read_text())
+    return found
+
+
+def _count_tests(folder: str) -> Callable[[], int]:
+    return lambda: sum(1 for _ in functions_of_tests(folder))
+
+
+def _malformed_inputs() -> int:
+    sys.path.insert(0, str(ROOT / "tests" / "unit" / "io"))
+    import malformed
+    import malformed_others
+
+    return len(malformed.REFUSED) + len(malformed.READ) + len(malformed_others.BAD)
+
+
+def _documented_examples() -> int:
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    return sum(len(re.findall(r"^\s*Examples\n\s*-------", source, re.MULTILINE)) for source in sources)
+
+
+COUNTS: dict[str, Callable[[], int]] = {
+    "unit tests": _count_tests("unit"),
+    "contract tests": _count_tests("contract"),
+    "property tests": _count_tests("property"),
+    "reference tests": _count_tests("reference"),
+    "C++ test programs": lambda: len(list(NATIVE_TESTS.glob("test_*.cpp"))),
+    "kernel headers under sanitizers": lambda: len(headers_under_test()),
+    "compiled kernels with an oracle": lambda: len(ORACLES),
+    "examples in docstrings": _documented_examples,
+    "malformed inputs": _malformed_inputs,
+}
+
+
+def page_figures() -> dict[str, int]:
+    """Return the floors that the page states, by what they count."""
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+) \| at least ([\d,]+) \|", page, re.MULTILINE)
+    return {what.strip(): int(number.replace(",", "")) for what, number in rows}
+
+
+if __name__ == "__main__":
+    for what, count in COUNTS.items():
+        print(f"{count():6,d}  {what}")
