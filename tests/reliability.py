@@ -1,7 +1,8 @@
 """What ``docs/reliability.md`` counts, counted again: ``python tests/reliability.py`` prints it.
 
 A figure of the page is a floor ("at least"), so that a new test does not make the page wrong; fewer than
-it says fails ``tests/unit/test_reliability.py``. To add a figure, add a function to ``COUNTS`` and a row to the page.
+it says fails ``tests/unit/test_reliability.py``. To add a figure, add a function to ``COUNTS`` and a row to
+the page.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ _INCLUDE = re.compile(r'^#include "(?:marginrank/)?([\w.]+)"', re.MULTILINE)
 
 #: Where each compiled kernel is compared with its slow definition.
 ORACLES = {
-    "CsrF32I32": "tests/unit/designs/test_matrix_design.py",
-    "CsrF32I64": "tests/unit/designs/test_matrix_design.py",
-    "CsrF64I32": "tests/unit/designs/test_matrix_design.py",
-    "CsrF64I64": "tests/unit/designs/test_matrix_design.py",
-    "DenseF32": "tests/unit/designs/test_matrix_design.py",
-    "DenseF64": "tests/unit/designs/test_matrix_design.py",
+    "CsrF32I32": "tests/contract/test_designs.py",
+    "CsrF32I64": "tests/contract/test_designs.py",
+    "CsrF64I32": "tests/contract/test_designs.py",
+    "CsrF64I64": "tests/contract/test_designs.py",
+    "DenseF32": "tests/contract/test_designs.py",
+    "DenseF64": "tests/contract/test_designs.py",
     "KernelPath": "tests/path_oracle.py",
     "LeastSquares": "native/tests/test_least_squares.cpp",
     "LetorRowsF32": "tests/property/test_letor.py",
