@@ -7,6 +7,7 @@
 
 #include "common.hpp"
 #include "marginrank/block_passes.hpp"
+#include "marginrank/column_range.hpp"
 #include "marginrank/matrix.hpp"
 #include "marginrank/passes.hpp"
 #include "marginrank/query_loss.hpp"
@@ -189,12 +190,24 @@ void fused_hvp(const X& matrix, const marginrank::QueryLoss& loss, In<double> v,
 }
 
 template <class X>
+std::int64_t column_range(const X& matrix, Out<double> low, Out<double> high, Out<std::uint8_t> full, int n_threads) {
+    const auto n_cols = static_cast<std::size_t>(matrix.view.n_cols);
+    require(low.size() == n_cols && high.size() == n_cols && full.size() == n_cols,
+            "low, high and full must have one entry per column of X");
+    return without_gil(n_threads, [&](const Crew& crew) {
+        return marginrank::column_range(crew, matrix.view, matrix.list(), matrix.n, low.data(), high.data(),
+                                        full.data());
+    });
+}
+
+template <class X>
 void bind_products(nb::class_<X>& cls) {
     cls.def_prop_ro("n_rows", [](const X& x) { return x.n; })
         .def_prop_ro("n_cols", [](const X& x) { return x.view.n_cols; })
         .def_prop_ro("row_bytes", [](const X& x) { return x.view.row_bytes(); })
         .def_prop_ro("adjoint_blocks",
                      [](const X& x) { return marginrank::adjoint_blocks(entries_taken(x), x.view.n_cols); })
+        .def_prop_ro("block_adjoint_blocks", [](const X& x) { return block_adjoint_blocks(x); })
         .def_prop_ro("block_partial_size",
                      [](const X& x) { return block_adjoint_blocks(x) * marginrank::kBlockWidth * x.view.n_cols; })
         .def("scores", &scores<X>, "w"_a.noconvert(), "out"_a.noconvert(), "n_threads"_a)
@@ -206,7 +219,9 @@ void bind_products(nb::class_<X>& cls) {
              "partial"_a.noconvert(), "out"_a.noconvert(), "n_threads"_a, "first"_a = 0, "last"_a = -1)
         .def("fused_hvp", &fused_hvp<X>, "loss"_a, "v"_a.noconvert(), "scores"_a.noconvert(),
              "direction"_a.noconvert(), "product"_a.noconvert(), "partial"_a.noconvert(), "out"_a.noconvert(),
-             "n_threads"_a, "first"_a = 0, "last"_a = -1);
+             "n_threads"_a, "first"_a = 0, "last"_a = -1)
+        .def("column_range", &column_range<X>, "low"_a.noconvert(), "high"_a.noconvert(), "full"_a.noconvert(),
+             "n_threads"_a);
 }
 
 template <class Real>

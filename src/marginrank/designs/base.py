@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -10,6 +11,32 @@ from numpy.typing import NDArray
 from marginrank._kernels import QueryLoss
 
 Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ProductRounding:
+    """How far the computed products of a design may lie from those in exact arithmetic.
+
+    The exact matrix ``X`` is what the design stands for: the numbers as they are stored, less their shift and
+    divided by their scale where there are such, without any rounding. With ``u = 2**-53``, for every ``w``
+    and ``g``, and whichever of the design's products computes them, one by one, in a block, or fused::
+
+        |fl(X w) - X w|_i   <=  scores_steps * u * sum_j column_j |w_j|    for every row i
+        |fl(X' g) - X' g|_j <=  adjoint_steps * u * column_j * ||g||_1     for every column j
+
+    This holds as long as no product falls below the smallest normal number.
+
+    Attributes
+    ----------
+    column : ndarray of shape (n_columns,)
+        An upper bound of ``|x_ij|`` over the rows.
+    scores_steps, adjoint_steps : float
+        Roundings on the way of a term into its sum, at most.
+    """
+
+    column: Vector
+    scores_steps: float
+    adjoint_steps: float
 
 
 class Recipe(Protocol):
@@ -51,6 +78,9 @@ class Design(Protocol):
 
     def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
         """Return ``X' H(scores) X v`` in one read of X."""
+
+    def rounding(self) -> ProductRounding:
+        """Return how far the products may be rounded; one read of X for the first call."""
 
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
         """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""

@@ -21,7 +21,7 @@ from marginrank.validation import Matrix
 _BLOCK_BYTES = 1 << 21
 _SMALLEST_BLOCK = 32
 # Enough to share the work, few enough that partial sums take no memory to speak of.
-_MAX_GROUPS = 64
+MAX_GROUPS = 64
 
 
 class BlockMap(Protocol):
@@ -93,7 +93,7 @@ def groups(n_blocks: int) -> list[range]:
     >>> groups(3)
     [range(0, 1), range(1, 2), range(2, 3)]
     """
-    n_groups = min(n_blocks, _MAX_GROUPS)
+    n_groups = min(n_blocks, MAX_GROUPS)
     bounds = [n_blocks * k // n_groups for k in range(n_groups + 1)] if n_groups else [0]
     return [range(first, last) for first, last in pairwise(bounds)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
 from marginrank.chunks import ChunkedMatrix, Section, TreeSum, query_ranges
-from marginrank.designs.base import Design, Vector
+from marginrank.designs.base import Design, ProductRounding, Vector
 from marginrank.designs.blocks import groups, run_parallel
 from marginrank.designs.matrix import MatrixDesign, MatrixProducts
 from marginrank.designs.remote import RemoteDesign
+from marginrank.designs.rounding import merged_ranges, steps, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.engines import RemoteMatrix
 from marginrank.validation import Matrix
@@ -100,6 +102,17 @@ class ChunkedDesign:
             return products.adjoint_block(np.ascontiguousarray(G[:, section.first : section.last]))
 
         return self._total(part)
+
+    @cached_property
+    def _rounding(self) -> ProductRounding:
+        found = self._visit(lambda section, products, _: (products.column_range, products.adjoint_depth))
+        columns = merged_ranges(part for part, _ in found)
+        depth = max(depth for _, depth in found) + tree_depth(len(found))
+        return ProductRounding(columns.largest, steps(columns.longest), steps(depth))
+
+    def rounding(self) -> ProductRounding:
+        """Return how far the products may be rounded."""
+        return self._rounding
 
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether the loss can be evaluated chunk by chunk, so that a pass reads the data once."""

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.designs.base import Design, Vector
+from marginrank.designs.base import Design, ProductRounding, Vector
 from marginrank.designs.blocks import BlockMap, map_features, map_rows
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.recomputed import RecomputedDesign
+from marginrank.designs.rounding import through_factor
 from marginrank.designs.sampling import products_pay, sampled_squares
 from marginrank.exceptions import MarginRankError
 from marginrank.memory import physical_memory
@@ -76,6 +77,10 @@ class FactoredDesign:
         inner = self._inner.adjoint_block(G)
         with one_blas_thread():
             return np.ascontiguousarray(inner @ self._factor)
+
+    def rounding(self) -> ProductRounding:
+        """Return how far the products may be rounded, in the two stages together."""
+        return through_factor(self._inner.rounding(), self._factor)
 
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether the fused products pay for this loss."""

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.designs.base import Vector
+from marginrank.designs.base import ProductRounding, Vector
+from marginrank.designs.rounding import ColumnRange, steps, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.row_files import native_matrix
 from marginrank.validation import Matrix, is_sparse
@@ -87,6 +88,28 @@ class MatrixProducts:
         with self._partial_lock:
             self._native.adjoint_block(G, self._block_partial, out, self._n_threads)
         return out
+
+    @cached_property
+    def column_range(self) -> ColumnRange:
+        """Least and largest values of the columns, found in one read of X."""
+        n_cols = self.shape[1]
+        low, high, full = np.empty(n_cols), np.empty(n_cols), np.empty(n_cols, dtype=np.uint8)
+        longest = self._native.column_range(low, high, full, self._n_threads)
+        return ColumnRange(low, high, full.astype(bool), longest)
+
+    @property
+    def adjoint_depth(self) -> int:
+        """Additions on the way of a row into the adjoint, at most."""
+        native, n_rows = self._native, self.shape[0]
+        blocks, fewest = native.adjoint_blocks, min(native.adjoint_blocks, native.block_adjoint_blocks)
+        # Blocks of a fused pass end with a query, which may begin just before the end of an equal share.
+        query = _FUSED_QUERY_BYTES // native.row_bytes if native.row_bytes else n_rows
+        return int(min(n_rows, -(-n_rows // fewest) + query) + tree_depth(blocks))
+
+    def rounding(self) -> ProductRounding:
+        """Return how far the products may be rounded."""
+        found = self.column_range
+        return ProductRounding(found.largest, steps(found.longest), steps(self.adjoint_depth))
 
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether the fused products pay for this loss."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 
 from marginrank import _kernels
 from marginrank._kernels import QueryLoss
-from marginrank.designs.base import Vector
+from marginrank.designs.base import ProductRounding, Vector
 from marginrank.designs.blocks import (
+    MAX_GROUPS,
     BlockMap,
     block_rows,
     groups,
@@ -20,6 +22,7 @@ from marginrank.designs.blocks import (
     run_parallel,
     take_rows,
 )
+from marginrank.designs.rounding import steps
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.validation import Matrix
 
@@ -102,6 +105,27 @@ class RecomputedDesign:
 
         return self._summed(self._blocks, visit, len(G)).reshape(len(G), n)
 
+    @cached_property
+    def _largest(self) -> Vector:
+        """The largest absolute value of each column, found in one evaluation of the map."""
+        parts = np.zeros((len(self._blocks), self.shape[1]))
+
+        def visit(number: int) -> None:
+            first, last = self._blocks[number]
+            parts[number] = np.abs(self._values(first, last)).max(axis=0)
+
+        run_parallel(visit, range(len(self._blocks)), self._n_threads)
+        return np.asarray(parts.max(axis=0, initial=0.0))
+
+    def rounding(self) -> ProductRounding:
+        """Return how far the products may be rounded, given the features as the map computes them."""
+        n_rows, step = self.shape[0], block_rows(self._map)
+        # A block of a fused pass is as long as a query, if that is longer; two neighbours make up a block.
+        longest = max(step, _FUSED_QUERY_BYTES // (self._map.width * self._map.dtype.itemsize))
+        n_blocks = 2 * (n_rows // step) + 2
+        depth = min(n_rows, longest) + -(-n_blocks // MAX_GROUPS) + 1 + MAX_GROUPS
+        return ProductRounding(self._largest, steps(self.shape[1]), steps(depth))
+
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether whole queries fit a block."""
         longest = loss.longest_query * self.shape[1] * self._map.dtype.itemsize
@@ -163,9 +187,14 @@ class RecomputedDesign:
 
     def _block(self, first: int, last: int) -> Any:
         """Return the mapped rows ``first`` to ``last``, as a kernel."""
+        out = self._values(first, last)
+        return _DENSE[out.dtype.name](out, None)
+
+    def _values(self, first: int, last: int) -> NDArray[Any]:
+        """Return the mapped rows ``first`` to ``last``."""
         out = np.empty((last - first, self.shape[1]), dtype=self._map.dtype)
         self._map.transform_block(take_rows(self._X, self._rows, first, last), out)
-        return _DENSE[out.dtype.name](out, None)
+        return out
 
     def _summed(self, blocks: list[tuple[int, int]], visit: Visit, n_vectors: int = 1) -> Vector:
         """Visit all blocks and return the sum of what they add, each group of blocks in its own order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,8 +10,9 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
 from marginrank.chunks import query_ranges
-from marginrank.designs.base import Recipe, Vector
+from marginrank.designs.base import ProductRounding, Recipe, Vector
 from marginrank.designs.matrix import MatrixDesign
+from marginrank.designs.rounding import ColumnRange, merged_ranges, steps, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.engines import Operation, RemoteMatrix
 from marginrank.threads import default_threads
@@ -62,6 +64,17 @@ class RemoteDesign:
         """Return ``G X``."""
         parts = [np.ascontiguousarray(G[:, one.first : one.last]) for one in self._sections]
         return self._sum(_adjoint_block, None, parts)
+
+    @cached_property
+    def _rounding(self) -> ProductRounding:
+        found = self._engine.gather(self._holding(), _range)
+        columns = merged_ranges(part for part, _ in found)
+        depth = max(depth for _, depth in found) + tree_depth(len(found))
+        return ProductRounding(columns.largest, steps(columns.longest), steps(depth))
+
+    def rounding(self) -> ProductRounding:
+        """Return how far the products may be rounded."""
+        return self._rounding
 
     def fuses(self, loss: QueryLoss) -> bool:
         """Never: scores would travel to no use; see ``evaluates``."""
@@ -155,6 +168,10 @@ def _scores_block(held: _Products, W: Vector, own: None) -> Vector:
 
 def _adjoint_block(held: _Products, shared: None, G: Vector) -> Vector:
     return held.design.adjoint_block(G)
+
+
+def _range(held: _Products, shared: None, own: None) -> tuple[ColumnRange, int]:
+    return held.design.column_range, held.design.adjoint_depth
 
 
 def _risk(held: _Products, w: Vector, own: None) -> Vector:

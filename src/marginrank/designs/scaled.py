@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.designs.base import Design, EvaluatesRisk, Recipe, Vector, evaluating
+from marginrank.designs.base import Design, EvaluatesRisk, ProductRounding, Recipe, Vector, evaluating
+from marginrank.designs.rounding import steps
 
 
 class ScaledDesign:
@@ -36,6 +37,12 @@ class ScaledDesign:
     def adjoint_block(self, G: Vector) -> Vector:
         """Return the adjoint of each row of G."""
         return self._inner.adjoint_block(G) / self._scale
+
+    def rounding(self) -> ProductRounding:
+        """Return how far the products may be rounded: once more than those without the scale."""
+        inner = self._inner.rounding()
+        column = np.nextafter(inner.column / self._scale, np.inf)
+        return ProductRounding(column, steps(inner.scores_steps), steps(inner.adjoint_steps))
 
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether the fused products pay for this loss."""

@@ -16,11 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.designs.base import Design, Vector
+from marginrank.designs.base import Design, ProductRounding, Vector
 from marginrank.designs.lockstep import Asks
+from marginrank.designs.rounding import steps
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
+# Additions on the way through a tree of as many blocks as there may ever be.
+_DEEPEST_TREE = 64
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,16 @@ class SharingDesign:
     def adjoint_block(self, G: Array) -> Array:
         """Return the adjoint of each row of G."""
         return np.asarray(self._asks.ask(AdjointWish(G)))
+
+    def rounding(self) -> ProductRounding:
+        """Return how far the products may be rounded.
+
+        Sums are made over blocks of the rows of all folds, of which each has at most all rows of this one,
+        and in a tree over these blocks; the zeros of other rows add nothing.
+        """
+        own = self._own.rounding()
+        depth = own.adjoint_steps + self.shape[0] + _DEEPEST_TREE
+        return ProductRounding(own.column, own.scores_steps, steps(depth))
 
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether fused products are made together and pay for this loss."""
