@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Evaluator, Metric, parse_metric
+from marginrank.metrics.evaluator import weighted_means
 from marginrank.validation import Vector
 
 Rule = Literal["best", "one_se"]
@@ -212,19 +213,19 @@ def default_alphas(scale: float, n_alphas: int = 17, decades: float = 8.0) -> Ve
 
 def _mean_and_error(values: NDArray[np.float64], weight: Vector | None) -> tuple[Vector, Vector, int]:
     counts = ~np.isnan(values).any(axis=1)
-    part = values[counts]
-    n = len(part)
+    part = values[counts].T
+    n = part.shape[1]
     w = np.ones(n) if weight is None else weight[counts]
     total = float(w.sum())
     if n == 0 or total <= 0.0:
         nothing = np.full(values.shape[1], np.nan)
         return nothing, nothing, 0
-    mean: Vector = w @ part / total
+    mean = weighted_means(part, None if weight is None else w)
     if n == 1:
         return mean, np.full(values.shape[1], np.nan), 1
     # The variance of a weighted mean, with the small-sample correction that equal weights need.
-    error: Vector = np.sqrt((w / total) ** 2 @ np.square(part - mean) * n / (n - 1))
-    return mean, error, n
+    squares = np.square(part - mean[:, None]) * np.square(w / total)
+    return mean, np.sqrt(squares.sum(axis=-1) * n / (n - 1)), n
 
 
 def _largest_alpha(alphas: Vector, candidates: NDArray[np.bool_]) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Evaluator, Metric
-from marginrank.metrics.evaluator import mean_over_targets
+from marginrank.metrics.evaluator import mean_over_targets, weighted_means
 from marginrank.metrics.names import parse_metrics
 from marginrank.model_selection import Search, Selection
 from marginrank.validation import Vector
@@ -56,7 +56,7 @@ class EvaluationSet:
         for target, evaluator in enumerate(self.evaluators):
             measured = evaluator.measure(np.ascontiguousarray(scores[:, target]))
             values.append(measured.values[:, 0])
-            means.append(_means(measured.values, evaluator.query_weight))
+            means.append(weighted_means(measured.values, evaluator.query_weight))
         return np.stack(means, axis=1), mean_over_targets(values)
 
 
@@ -127,13 +127,3 @@ def better(metric: Metric, value: float, than: float | None) -> bool:
 
 def _is_set(rows: Any) -> bool:
     return isinstance(rows, RankingData) or (isinstance(rows, tuple) and len(rows) == 2)
-
-
-def _means(values: Array, weight: Array | None) -> Array:
-    """Return means over the queries that count, of shape (k, n_metrics)."""
-    counts = ~np.isnan(values)
-    w = np.broadcast_to(np.ones(values.shape[-1]) if weight is None else weight, values.shape) * counts
-    total = w.sum(axis=-1)
-    sums = np.where(counts, values, 0.0) * w
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(sums.sum(axis=-1) / total)

@@ -71,6 +71,10 @@ class RankPath(ABC):
         """Return the coefficients of the model."""
 
     @abstractmethod
+    def predict(self, X: Any, *, alpha: float) -> Vector:
+        """Return a score for each row."""
+
+    @abstractmethod
     def gap_at(self, alpha: float) -> float:
         """Return how far the objective of the model is from the optimum at most, relative to it."""
 
@@ -141,7 +145,9 @@ class RankPath(ABC):
         self._check_width(data.X)
         by = self._origin.metric if metric is None else metric
         with one_blas_thread():
-            chosen = select_on_rows(data, self.grid(n_alphas), self._scores, by, rule, self._n_jobs)
+            chosen = select_on_rows(
+                data, self.grid(n_alphas), self._scores, self._predict, by, rule, self._n_jobs
+            )
             self.selection_ = PathSelection(chosen, str(by), self.coef_at(chosen.alpha), self)
         return self.selection_
 
@@ -182,6 +188,9 @@ class RankPath(ABC):
             metadata={**known, **(metadata or {})},
             **self._model_parts(alpha),
         )
+
+    def _predict(self, data: RankingData, alpha: float) -> Vector:
+        return self.predict(data, alpha=alpha)
 
     def _check_width(self, X: Matrix) -> None:
         if X.shape[1] != self._X.shape[1]:

@@ -94,11 +94,16 @@ def select_on_rows(
     data: RankingData,
     alphas: Vector,
     scores: Callable[[Matrix, Vector], Array],
+    predict: Callable[[RankingData, float], Vector],
     metric: str | Metric,
     rule: Rule,
     n_jobs: int | None,
 ) -> Selection:
     """Measure models along a path on validation rows and choose one.
+
+    The scores of many alphas are rounded differently from those of one model, and a metric may tell the two
+    apart where rows are nearly tied. So the choice ends at a model whose own scores were measured: the figure
+    there is that of the model that is delivered, to the last bit.
 
     Parameters
     ----------
@@ -108,6 +113,8 @@ def select_on_rows(
         Where to measure.
     scores : callable
         From features and alphas to scores of shape (n_alphas, n_rows).
+    predict : callable
+        From rows and one alpha to the scores of the model that is delivered there.
     metric, rule
         As in :class:`marginrank.model_selection.Search`.
     n_jobs : int or None
@@ -117,5 +124,12 @@ def select_on_rows(
     evaluator = search.evaluator(data, n_jobs=n_jobs)
     table = scores(data.X, alphas)
     step = max(1, _SCORES_AT_ONCE // data.n_rows)
-    values = [evaluator.measure(table[k : k + step]).values[:, 0] for k in range(0, len(table), step)]
-    return search.select(alphas, np.concatenate(values).T, data.query_weight)
+    blocks = [evaluator.measure(table[k : k + step]).values[:, 0] for k in range(0, len(table), step)]
+    values = np.concatenate(blocks)
+    delivered = set[int]()
+    while True:  # one round, or two; every round measures another model
+        selection = search.select(alphas, values.T, data.query_weight)
+        if selection.index in delivered:
+            return selection
+        values[selection.index] = evaluator.measure(predict(data, selection.alpha)).values[0, 0]
+        delivered.add(selection.index)
