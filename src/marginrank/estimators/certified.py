@@ -40,8 +40,6 @@ _REMEDY = (
 _N_ALPHAS = 129
 # The folds' models are averaged at every eighth alpha of a curve; between those their mean is a mixture.
 _MEANS = 8
-# Models that are trained to tol before the best of them is taken.
-_ATTEMPTS = 16
 
 
 class Row(NamedTuple):
@@ -211,9 +209,10 @@ class CertifiedRanker(LinearRanker):
         """Train the chosen model to tol, and tell of an interruption.
 
         It then measures a little better or worse than the one on the path, so the choice may move on; it ends
-        at a model that was measured itself, after a few attempts at the best of those.
+        at a model that was measured itself, because every round trains another alpha. That is one round on
+        most data. No limit on rounds: the chosen model would not be the best of the curve then.
         """
-        for _ in range(_ATTEMPTS):
+        while True:
             selection = chosen.select(search, grid, table)
             if selection.alpha in descent.solved:
                 return Row(training, selection, descent.solved[selection.alpha], None), False
@@ -222,12 +221,8 @@ class CertifiedRanker(LinearRanker):
             if result.status == "interrupted":
                 return Row(training, selection, result, None), True
             descent.solved[selection.alpha] = result
-            scores = held.scores_block(training.raw(result.w)[None])
-            table[selection.index] = chosen.per_query(scores[:, None])[1][0]
-        trained = np.flatnonzero(np.isin(grid, list(descent.solved)))
-        best = chosen.select(search, grid[trained], table[trained])
-        selection = replace(chosen.select(search, grid, table), index=int(trained[best.index]))
-        return Row(training, selection, descent.solved[selection.alpha], None), False
+            scores = held.scores(training.raw(result.w))  # as predict makes them
+            table[selection.index] = chosen.per_query(scores[None, None])[1][0]
 
     def _search_by_folds(
         self,
