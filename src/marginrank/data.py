@@ -20,6 +20,7 @@ from marginrank.queries import Groups, check_group, check_qid, group_rows, offse
 from marginrank.scaling import minmax_by_query
 from marginrank.threads import default_threads
 from marginrank.validation import Matrix, Vector
+from marginrank.weights import moderate
 
 
 class TrainingView(NamedTuple):
@@ -27,7 +28,7 @@ class TrainingView(NamedTuple):
 
     ``rows`` are their original numbers, or None where these are all rows as they stand. ``y`` and
     ``sample_weight`` have one entry per training row, ``query_weight`` one per query that has training rows;
-    a weight of None means 1 for all.
+    a weight of None means 1 for all. Weights of extreme size are scaled by a power of two.
     """
 
     rows: NDArray[np.int64] | None
@@ -239,8 +240,8 @@ class RankingData:
             rows=rows,
             query_ptr=query_ptr,
             y=self.y if rows is None else self.y[rows],
-            sample_weight=None if weight is None or np.all(weight == 1.0) else weight,
-            query_weight=_take(self.query_weight, kept_queries),
+            sample_weight=None if weight is None or np.all(weight == 1.0) else moderate(weight),
+            query_weight=moderate(_take(self.query_weight, kept_queries)),
         )
 
     def _check_finite(self) -> None:
@@ -282,7 +283,7 @@ class RankingData:
             if not np.any(weighty if part is None else len(kept)):
                 raise NothingToRankError("Every pair of this fold has zero weight; give fewer folds.")
         return TrainingPairs(
-            _take(self.pairs, kept), _take(self.pair_weight, kept), _take(self.pair_margin, kept)
+            _take(self.pairs, kept), moderate(_take(self.pair_weight, kept)), _take(self.pair_margin, kept)
         )
 
     def subset(self, rows: Any) -> RankingData:

@@ -19,6 +19,7 @@ from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Evaluator, Metric, parse_metric
 from marginrank.metrics.evaluator import weighted_means
 from marginrank.validation import Vector
+from marginrank.weights import moderate
 
 Rule = Literal["best", "one_se"]
 Rows = NDArray[np.int64]
@@ -215,7 +216,7 @@ def _mean_and_error(values: NDArray[np.float64], weight: Vector | None) -> tuple
     counts = ~np.isnan(values).any(axis=1)
     part = values[counts].T
     n = part.shape[1]
-    w = np.ones(n) if weight is None else weight[counts]
+    w = np.ones(n) if weight is None else moderate(weight[counts])
     total = float(w.sum())
     if n == 0 or total <= 0.0:
         nothing = np.full(values.shape[1], np.nan)

@@ -18,6 +18,7 @@ from scipy import sparse
 from marginrank._kernels import first_bad_row, first_nonfinite
 from marginrank.exceptions import MarginRankError, NothingToRankError
 from marginrank.threads import default_threads
+from marginrank.weights import check_ratio
 
 Vector: TypeAlias = NDArray[np.float64]
 #: A C-ordered ndarray or a CSR matrix or array, of float32 or float64.
@@ -162,6 +163,7 @@ def check_amounts(values: Any, name: str, unit: str, n: int) -> Vector:
         raise MarginRankError(
             f"{name} is zero for every {unit}; at least one {unit} must have a positive weight."
         )
+    check_ratio(weight, name, unit)
     return weight
 
 

@@ -15,6 +15,7 @@ from marginrank.feature_maps.base import FeatureMap, State, check_count, state_a
 from marginrank.feature_maps.frequencies import FREQUENCIES, Cosines, draw_frequencies
 from marginrank.feature_maps.gamma import resolve_gamma
 from marginrank.validation import Vector, is_sparse
+from marginrank.weights import moderate
 
 
 class FourierFeatures(FeatureMap):
@@ -122,7 +123,7 @@ class FourierFeatures(FeatureMap):
             )
         dtype, n_components = self._check_dtype(), check_count(self.n_components, "n_components")
         rng = check_random_state(self.random_state)
-        weight = gate.check_weights(sample_weight, X.shape[0])
+        weight = moderate(gate.check_weights(sample_weight, X.shape[0]))
         gamma = resolve_gamma(self.gamma, self.kernel, X, rng, weight)
         assert gamma is not None
         self.gamma_ = gamma

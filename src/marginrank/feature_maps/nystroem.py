@@ -21,6 +21,7 @@ from marginrank.feature_maps.landmarks import Indices, choose_landmarks, landmar
 from marginrank.feature_maps.whitening import whitening
 from marginrank.threads import resolve_threads
 from marginrank.validation import Matrix
+from marginrank.weights import moderate
 
 # Relative eigenvalues below which a feature would hold more rounding error than signal. The largest one often
 # belongs to a constant, which ranking does not see: with a cut at 1e-6 of it, OHSUMED loses in quality.
@@ -156,7 +157,7 @@ class NystroemFeatures(FeatureMap):
         self._check_kernel(X)
         dtype, rank, cutoff = self._check_dtype(), self._check_rank(), self._check_cutoff()
         n_landmarks = self._check_n_components(X.shape[0])
-        weight = gate.check_weights(sample_weight, X.shape[0])
+        weight = moderate(gate.check_weights(sample_weight, X.shape[0]))
         rng = check_random_state(self.random_state)
         self.gamma_ = resolve_gamma(self.gamma, self.kernel, X, rng, weight)
         chosen = choose_landmarks(

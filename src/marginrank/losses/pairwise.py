@@ -14,12 +14,18 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import PairLabels, PairLoss, QueryLoss
 from marginrank.data import TrainingView
+from marginrank.exceptions import MarginRankError
 from marginrank.losses.base import Recipe, Vector
 from marginrank.losses.native import NativeLoss
 from marginrank.losses.recipes import QueryRecipe, pair_loss
 from marginrank.validation import nothing_to_rank
 
 Weighting = Literal["pairs", "queries"]
+
+# Up to so many rows (kBruteRows of pair_labels.hpp) pairs are added one by one, and no sum cancels.
+_ONE_BY_ONE = 320
+# What the rounding of sums over a large query may add to the risk, which is 1 at w = 0.
+_LARGEST_ERROR = 1e-6
 
 
 class PairwiseLoss(NativeLoss):
@@ -54,6 +60,7 @@ class PairwiseLoss(NativeLoss):
         self._query_ptr = view.query_ptr
         self._sample_weight = view.sample_weight
         self._scale = _query_scale(pair_weight, view.query_weight, weighting)
+        _check_sums(view, self._scale)
         self._pair_loss = PairLoss(labels, self._scale, self.smooth)
         self.native: QueryLoss | None = self._pair_loss
         self.recipe: Recipe = QueryRecipe(
@@ -101,6 +108,20 @@ class SquaredHingeLoss(PairwiseLoss):
 
     name = "squared_hinge"
     smooth = True
+
+
+def _check_sums(view: TrainingView, scale: Vector) -> None:
+    """Refuse weights whose pairs would be lost in the rounding of sums over a whole query."""
+    if view.sample_weight is None:
+        return
+    large = np.diff(view.query_ptr) > _ONE_BY_ONE
+    total = np.add.reduceat(view.sample_weight, view.query_ptr[:-1])[large]
+    if float(scale[large] @ np.square(total)) * np.finfo(np.float64).eps > _LARGEST_ERROR:
+        raise MarginRankError(
+            "sample_weight puts nearly all weight of a query on rows of one label, so the weights of its "
+            "pairs are lost in the rounding of their sums; make the largest weights smaller, or leave out rows "
+            "that weigh next to nothing (weight 0)."
+        )
 
 
 def _query_scale(pair_weight: Vector, query_weight: Vector | None, weighting: Weighting) -> Vector:

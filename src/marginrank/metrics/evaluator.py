@@ -15,6 +15,7 @@ from marginrank.exceptions import MarginRankError
 from marginrank.metrics.metric import CHOICES, FAMILIES, Metric
 from marginrank.threads import resolve_threads
 from marginrank.validation import Vector
+from marginrank.weights import moderate
 
 _CODES = tuple(FAMILIES)
 
@@ -149,7 +150,7 @@ def weighted_mean(values: Vector, weight: Vector | None) -> float:
     values = values[counts]
     if weight is None:
         return float(values.mean()) if len(values) else float("nan")
-    weight = weight[counts]
+    weight = moderate(weight[counts])
     total = float(weight.sum())
     return float((weight * values).sum()) / total if total > 0.0 else float("nan")
 
