@@ -119,8 +119,8 @@ def _check_sums(view: TrainingView, scale: Vector) -> None:
     if float(scale[large] @ np.square(total)) * np.finfo(np.float64).eps > _LARGEST_ERROR:
         raise MarginRankError(
             "sample_weight puts nearly all weight of a query on rows of one label, so the weights of its "
-            "pairs are lost in the rounding of their sums; make the largest weights smaller, or leave out rows "
-            "that weigh next to nothing (weight 0)."
+            "pairs are lost in the rounding of their sums; make the largest weights smaller, or leave out "
+            "rows that weigh next to nothing (weight 0)."
         )
 
 
