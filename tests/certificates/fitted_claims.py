@@ -1,0 +1,285 @@
+"""Fits a random problem of a kind with the library, and returns its claims beside the exact problem."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+from claims import Claim
+from exact_losses import (
+    Queries,
+    explicit_terms,
+    least_squares_terms,
+    query_risk,
+    rational,
+    rational_product,
+    rational_rows,
+    structured_risk,
+)
+from exact_objectives import ExactObjective, pair_risk
+from random_rows import draw_alpha, draw_rows
+from sklearn.exceptions import ConvergenceWarning
+
+from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
+from marginrank.designs.mapped import FactoredDesign, mapped_design
+from marginrank.estimators.spaces import scaled_map
+from marginrank.exceptions import ZeroModelWarning
+from marginrank.validation import check_matrix
+
+_NO_FAILURES = (ConvergenceWarning, ZeroModelWarning)
+
+
+def quietly(function, *args, **kwargs):
+    """Call a function; that a gap is above tol, or a model zero, is no failure here."""
+    with warnings.catch_warnings():
+        for category in _NO_FAILURES:
+            warnings.simplefilter("ignore", category)
+        return function(*args, **kwargs)
+
+
+def unit_penalty(scale, n_columns):
+    """Return the penalty of coefficients in raw units, whose columns were divided by a scale."""
+    return (Fraction(1),) * n_columns if scale is None else tuple(s * s for s in rational(scale))
+
+
+def claim_of(model, risk, what, *, penalty=None, w=None):
+    """Return the claim of a fitted estimator about its model at ``alpha_``."""
+    n_columns = risk.n_columns
+    penalty = unit_penalty(model.column_scale_, n_columns) if penalty is None else penalty
+    return Claim(
+        what,
+        ExactObjective(risk, penalty),
+        model.alpha_,
+        rational(model.coef_.ravel()) if w is None else w,
+        model.objective_,
+        model.lower_bound_,
+        model.gap_,
+        tuple(step.bound for step in model.history_ if step.alpha == model.alpha_),
+    )
+
+
+def rank_svm(rng, hard):
+    rows = draw_rows(rng, hard=hard)
+    loss = str(rng.choice(["hinge", "squared_hinge"]))
+    options = {
+        "loss": loss,
+        "alpha": draw_alpha(rng, hard=hard),
+        "tol": float(rng.choice([1e-2, 1e-3, 1e-6])),
+        "weighting": str(rng.choice(["pairs", "queries"])),
+        "scale": one_of(rng, [None, None, "standard", "minmax"]),
+        "solver": str(
+            rng.choice(["lbfgs", "bundle", "newton"] if loss == "squared_hinge" else ["lbfgs", "bundle"])
+        ),
+    }
+    if rng.random() < 0.15:
+        options |= {"alpha": "auto", "alphas": [draw_alpha(rng, hard=hard) for _ in range(3)]}
+    validation = {"eval_set": (rows.X, rows.y), "eval_qid": rows.qid} if options["alpha"] == "auto" else {}
+    model = _fitted(RankSVM(**options), rows, **validation)
+    risk = query_risk(loss, rational_rows(rows.X), queries_of(rows), options["weighting"])
+    return [claim_of(model, risk, repr(model))]
+
+
+def rank_svm_pairs(rng, hard):
+    rows = draw_rows(rng, hard=hard)
+    pairs, weight, margin = draw_pairs(rng, rows.X.shape[0])
+    loss = str(rng.choice(["hinge", "squared_hinge"]))
+    model = RankSVM(
+        loss,
+        alpha=draw_alpha(rng, hard=hard),
+        tol=float(rng.choice([1e-3, 1e-6])),
+        scale=one_of(rng, [None, None, "standard"]),
+        solver=str(rng.choice(["lbfgs", "bundle"])),
+    )
+    quietly(model.fit_pairs, rows.X, pairs, weight=weight, margin=margin)
+    features = rational_rows(rows.X)
+    risk = pair_risk(loss, explicit_terms(features, pairs, weight, margin), rows.X.shape[1])
+    return [claim_of(model, risk, f"{model!r}.fit_pairs")]
+
+
+def rank_rls(rng, hard):
+    rows = draw_rows(rng, hard=hard)
+    model = RankRLS(
+        alpha=draw_alpha(rng, hard=hard),
+        tol=float(rng.choice([1e-2, 1e-3, 1e-8])),
+        solver=str(rng.choice(["auto", "cg", "direct"])),
+        scale=one_of(rng, [None, None, "standard", "minmax"]),
+    )
+    more = {}
+    if model.solver == "cg" and rng.random() < 0.3:
+        model.regularization = "hybrid"
+        more = {"eval_set": (rows.X, rows.y), "eval_qid": rows.qid}
+    model = _fitted(model, rows, **more)
+    risk = query_risk("least_squares", rational_rows(rows.X), queries_of(rows))
+    return [claim_of(model, risk, repr(model))]
+
+
+def rank_rls_targets(rng, hard):
+    """Return the claim of several targets at once: their objectives are added up."""
+    rows = draw_rows(rng, hard=hard)
+    other = rng.permutation(rows.y)
+    model = RankRLS(
+        alpha=draw_alpha(rng, hard=hard),
+        tol=float(rng.choice([1e-2, 1e-8])),
+        solver=str(rng.choice(["cg", "direct"])),
+    )
+    quietly(model.fit, rows.X, np.column_stack([rows.y, other]), **rows.given)
+    features = rational_rows(rows.X)
+    n_columns = rows.X.shape[1]
+    terms = []
+    for k, y in enumerate((rows.y, other)):
+        before, after = (Fraction(0),) * (k * n_columns), (Fraction(0),) * ((1 - k) * n_columns)
+        queries = Queries(y, rows.qid, rows.sample_weight, rows.query_weight)
+        for term in least_squares_terms(features, queries):
+            terms.append(term._replace(difference=before + term.difference + after))
+    risk = pair_risk("least_squares", terms, 2 * n_columns)
+    return [claim_of(model, risk, f"{model!r} of two targets")]
+
+
+def rank_rls_pairs(rng, hard):
+    rows = draw_rows(rng, hard=hard)
+    pairs, weight, margin = draw_pairs(rng, rows.X.shape[0])
+    model = RankRLS(alpha=draw_alpha(rng, hard=hard), tol=float(rng.choice([1e-2, 1e-6])))
+    quietly(model.fit_pairs, rows.X, pairs, weight=weight, magnitude=margin)
+    features = rational_rows(rows.X)
+    risk = pair_risk("least_squares", explicit_terms(features, pairs, weight, margin), rows.X.shape[1])
+    return [claim_of(model, risk, f"{model!r}.fit_pairs")]
+
+
+#: Target as users write it, and feature map.
+TARGETS = (
+    ("auc", "po"),
+    ("map", "po"),
+    ("mrr", "po"),
+    ("mrr@2", "po"),
+    ("mrr", "mrr"),
+    ("ndcg", "po"),
+    ("ndcg@2", "po"),
+    ("ndcg", "dorm"),
+    ("ndcg@3", "dorm"),
+    ({"map": 1.0, "ndcg@3": 2.5}, "po"),
+    ({"auc": 0.3, "mrr": 1.0, "ndcg": 0.7}, "dorm"),
+)
+
+
+def draw_target(rng):
+    """Return the options of a structured ranker, and its targets as the exact loss takes them."""
+    target, feature_map = TARGETS[rng.integers(len(TARGETS))]
+    names = list(target) if isinstance(target, dict) else [target]
+    truncate = any("@" in name for name in names) and bool(rng.random() < 0.5)
+    parts = []
+    for name in names:
+        base, _, cutoff = name.partition("@")
+        weight = target[name] if isinstance(target, dict) else 1.0
+        parts.append((base, int(cutoff) if cutoff and truncate else None, weight))
+    options = {
+        "target": target,
+        "feature_map": feature_map,
+        "discount": str(rng.choice(["log2", "letor"])),
+        "rank_weight": str(rng.choice(["fourth_root", "discount"])),
+        "truncate": truncate,
+    }
+    return options, parts
+
+
+def exact_structured(rows, options, parts):
+    return structured_risk(
+        rational_rows(rows.X),
+        queries_of(rows),
+        parts,
+        feature_map=options["feature_map"],
+        relevance=1,
+        discount=options["discount"],
+        rank_weight=options["rank_weight"],
+    )
+
+
+def structured(rng, hard):
+    options, parts = draw_target(rng)
+    rows = draw_rows(rng, hard=hard, sample_weights=False, largest=4)
+    model = StructuredRankSVM(
+        **options,
+        relevance=1.0,
+        alpha=draw_alpha(rng, hard=hard),
+        tol=float(rng.choice([1e-2, 1e-3, 1e-6])),
+        scale=one_of(rng, [None, None, "standard"]),
+        solver=str(rng.choice(["bundle", "lbfgs"])),
+    )
+    model = _fitted(model, rows)
+    return [claim_of(model, exact_structured(rows, options, parts), repr(model))]
+
+
+def kernel(rng, hard):
+    rows = draw_rows(rng, hard=hard, offsets=False, largest=5)
+    approximation = str(rng.choice(["nystroem", "fourier", "exact"]))
+    loss = str(rng.choice(["hinge", "squared_hinge", "least_squares"]))
+    kernels = ["rbf", "laplacian", "polynomial", "cosine"]
+    model = KernelRankSVM(
+        kernel=one_of(rng, kernels[:2] if approximation == "fourier" else kernels),
+        approximation=approximation,
+        n_components=min(int(rng.integers(2, 8)), rows.n_trained),
+        loss=loss,
+        alpha=draw_alpha(rng, hard=hard),
+        tol=float(rng.choice([1e-3, 1e-6])),
+        weighting="pairs" if loss == "least_squares" else str(rng.choice(["pairs", "queries"])),
+        scale=one_of(rng, [None, "standard"]),
+        store=one_of(rng, ["memory", "recompute"]),
+        random_state=int(rng.integers(100)),
+    )
+    model = _fitted(model, rows)
+    risk = query_risk(loss, mapped_rows(model, rows.X), queries_of(rows), model.weighting)
+    return [claim_of(model, risk, repr(model), penalty=(Fraction(1),) * risk.n_columns)]
+
+
+def mapped_rows(model, X):
+    """Return the features that a kernel ranker trains on: floats of its map, or these times a factor."""
+    X, _ = check_matrix(X)
+    mapping = scaled_map(model.feature_map_, model.column_scale_)
+    design = mapped_design(mapping, X, n_threads=1, store=model.store)
+    everything = np.arange(X.shape[0])
+    if isinstance(design, FactoredDesign):
+        return rational_product(design._inner.take(everything), design._factor)
+    return rational_rows(design.take(everything))
+
+
+def draw_pairs(rng, n_rows):
+    """Return preferences among which some occur twice and some contradict each other, weights and margins."""
+    n_pairs = int(rng.integers(1, 20))
+    winner = rng.integers(n_rows, size=n_pairs)
+    loser = (winner + rng.integers(1, n_rows, n_pairs)) % n_rows
+    pairs = np.column_stack([winner, loser])
+    if n_pairs > 3:
+        pairs[0], pairs[1] = pairs[2], pairs[3, ::-1]
+    weight = margin = None
+    if rng.random() < 0.5:
+        weight = (
+            rng.integers(0, 4, n_pairs).astype(float) if rng.random() < 0.5 else rng.lognormal(size=n_pairs)
+        )
+        weight[-1] = 1.0
+    if rng.random() < 0.5:
+        margin = rng.choice([0.0, 0.5, 1.0, 2.5], n_pairs)
+        margin[-1] = 1.0
+    return pairs, weight, margin
+
+
+def _fitted(model, rows, **more):
+    return quietly(model.fit, rows.X, rows.y, **rows.given, **more)
+
+
+def queries_of(rows):
+    return Queries(rows.y, rows.qid, rows.sample_weight, rows.query_weight)
+
+
+def one_of(rng, values):
+    return values[rng.integers(len(values))]
+
+
+ESTIMATORS = {
+    "rank_svm": rank_svm,
+    "rank_svm_pairs": rank_svm_pairs,
+    "rank_rls": rank_rls,
+    "rank_rls_pairs": rank_rls_pairs,
+    "rank_rls_targets": rank_rls_targets,
+    "structured": structured,
+    "kernel": kernel,
+}

@@ -1,0 +1,28 @@
+"""The kinds of problems, and the seed of each: ``claims_of("rank_svm", "hard", 7)`` makes one again."""
+
+from __future__ import annotations
+
+import zlib
+from itertools import count, islice
+
+import numpy as np
+from fitted_claims import ESTIMATORS
+from path_claims import PATHS
+
+KINDS = {**ESTIMATORS, **PATHS}
+
+
+def seeded(kind, hardness, number):
+    """Return the generator of one problem."""
+    return np.random.default_rng([zlib.crc32(f"{kind}-{hardness}".encode()), number])
+
+
+def claims_of(kind, hardness, number):
+    """Draw a problem, solve it with the library, and return what that claims."""
+    return KINDS[kind](seeded(kind, hardness, number), hardness == "hard")
+
+
+def first_problems(n_problems, classes):
+    """Return as many problems, evenly from the classes: pairs of kind and hardness."""
+    every = ((kind, hardness, number) for number in count() for kind, hardness in classes)
+    return list(islice(every, n_problems))
