@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank._kernels import first_bad_row, first_nonfinite
+from marginrank._kernels import first_nonfinite
 from marginrank.exceptions import MarginRankError, NothingToRankError
+from marginrank.sparse_matrices import as_csr
 from marginrank.threads import default_threads
 from marginrank.weights import check_ratio
 
@@ -65,13 +66,17 @@ def is_sparse(X: Any) -> bool:
 
 
 def check_matrix(X: Any) -> tuple[Matrix, tuple[str, ...] | None]:
-    """Return X as a C-ordered array or CSR of float32 or float64, and the column names of a frame."""
+    """Return X as a C-ordered array or CSR of float32 or float64, and the column names of a frame.
+
+    Entries that a CSR matrix stores twice count as their sum; the matrix returned has them once.
+    """
     names = None
     frame = _frame(X)
     if frame is not None:
         X, names = _frame_values(frame)
-    if sparse.issparse(X):
-        X = _check_csr(X)
+    if is_sparse(X):
+        _check_dimensions(X)
+        X = as_csr(X, _real_dtype(X.dtype))
     else:
         X = as_array(X, "X")
         _check_dimensions(X)
@@ -271,39 +276,6 @@ def _frame_values(frame: nw.DataFrame[Any]) -> tuple[Any, tuple[str, ...] | None
     if booleans:  # else pandas goes through an array of Python objects
         frame = frame.with_columns(nw.col(*booleans).cast(nw.Float64))
     return np.asarray(frame.to_numpy(), dtype=np.float32 if small else np.float64), names
-
-
-def _check_csr(X: Any) -> Any:
-    _check_dimensions(X)
-    dtype = _real_dtype(X.dtype)
-    X = X.tocsr()  # itself where it is CSR
-    X = X.astype(dtype, copy=False)
-    arrays = (X.data, X.indices, X.indptr)
-    plain = all(a.flags.c_contiguous and a.flags.aligned for a in arrays)
-    if not (plain and X.indices.dtype == X.indptr.dtype and X.indices.dtype in _INDICES):
-        X = type(X)(tuple(map(np.array, arrays)), shape=X.shape)  # scipy settles the index types
-    _check_csr_structure(X)
-    return X
-
-
-def _check_csr_structure(X: Any) -> None:
-    n_rows, n_features = X.shape
-    indptr, nnz = X.indptr, int(X.indptr[-1])
-    if len(indptr) != n_rows + 1 or indptr[0] != 0 or nnz > min(len(X.indices), len(X.data)):
-        raise MarginRankError(
-            f"X is not a valid CSR matrix: indptr must have {n_rows + 1} entries from 0 to the number of "
-            f"stored values; got {len(indptr)} from {indptr[0]} to {nnz} with {len(X.data)} values."
-        )
-    row = first_bad_row(X.indices[:nnz], indptr, n_features, default_threads())
-    if row >= 0:
-        if indptr[row + 1] < indptr[row]:
-            raise MarginRankError(f"X is not a valid CSR matrix: indptr falls at row {row}.")
-        columns = X.indices[indptr[row] : indptr[row + 1]]
-        column = columns[(columns < 0) | (columns >= n_features)][0]
-        raise MarginRankError(
-            f"X is not a valid CSR matrix: row {row} has column index {column}, "
-            f"but there are {n_features} columns."
-        )
 
 
 def _row_of_entry(indptr: NDArray[Any], k: int) -> int:

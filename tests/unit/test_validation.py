@@ -87,8 +87,15 @@ def test_csr_of_strided_or_unequal_index_arrays_is_copied_into_plain_ones():
     np.testing.assert_array_equal(clean.toarray(), np.eye(3))
 
 
-def test_duplicate_entries_of_a_row_are_allowed():
-    X = sparse.csr_array((np.ones(2), [1, 1], [0, 2]), shape=(1, 2))
+def test_duplicate_entries_of_a_row_are_summed_in_a_copy():
+    X = sparse.csr_array((np.array([1.0, 2.0]), [1, 1], [0, 2]), shape=(1, 2))
+    clean = check_matrix(X)[0]
+    assert (clean.data.tolist(), clean.indices.tolist(), clean.indptr.tolist()) == ([3.0], [1], [0, 1])
+    assert (X.data.tolist(), X.indices.tolist()) == ([1.0, 2.0], [1, 1])
+
+
+def test_unsorted_rows_without_duplicates_are_kept_as_they_are():
+    X = sparse.csr_array((np.array([1.0, 2.0]), [1, 0], [0, 2]), shape=(1, 2))
     assert check_matrix(X)[0] is X
 
 
@@ -128,9 +135,28 @@ def broken_csr(**arrays):
         (broken_csr(indptr=[0, 1, 2, 4]), "got 4 from 0 to 4 with 3 values"),
         (broken_csr(indptr=[1, 1, 2, 3]), "got 4 from 1 to 3"),
         (broken_csr(indptr=[0, 1, 3]), "must have 4 entries"),
+        (broken_csr(indices=[0, 1]), "from 0 to 3 with 3 values and 2 indices"),
+        (broken_csr(indptr=[]), "must have 4 entries"),
+        (broken_csr(data=[1, 1]), "from 0 to 3 with 2 values and 3 indices"),
     ],
 )
 def test_csr_that_points_outside_is_refused(X, message):
+    with refuses(message):
+        check_matrix(X)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"indices": [0, 3, 2]}, "valid CSC matrix: column 1 has row index 3, but there are 3 rows"),
+        ({"indptr": [0, 2, 1, 3]}, "indptr falls at column 1"),
+        ({"indices": [0, 1]}, "valid CSC matrix: .* with 3 values and 2 indices"),
+    ],
+)
+def test_csc_that_points_outside_is_refused_before_it_is_converted(arrays, message):
+    X = sparse.csc_array(np.eye(3))
+    for name, values in arrays.items():
+        setattr(X, name, np.array(values, dtype=np.int32))
     with refuses(message):
         check_matrix(X)
 

@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import (
     rbf_kernel,
 )
 
+from marginrank.sparse_matrices import summed
 from marginrank.validation import Matrix, is_sparse
 
 #: Kernels by name, and which of gamma, degree and coef0 each takes.
@@ -126,7 +127,8 @@ class KernelColumns:
 
 
 def with_small_indices(X: Matrix) -> Matrix:
-    """Return CSR rows with 32-bit indices, the only ones that scikit-learn's L1 distance takes."""
+    """Return CSR rows as scikit-learn's kernels take them: 32-bit indices, no entry stored twice."""
+    X = summed(X)
     if X.indices.dtype == np.int32 or max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
         return X
     return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)

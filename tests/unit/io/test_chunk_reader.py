@@ -87,8 +87,8 @@ def test_a_file_that_shrinks_while_it_is_read_is_named(folder):
 def write_rows(path, n_columns):
     """Write CSR rows whose files are of the same size for any number of columns."""
     rng = np.random.default_rng(n_columns)
-    columns = np.sort(rng.choice(N_COLS, size=(N_ROWS, 20)), axis=1).astype(np.int32)
-    columns[:, -1] = n_columns - 1
+    drawn = [np.sort(rng.choice(N_COLS - 1, size=19, replace=False)) for _ in range(N_ROWS)]
+    columns = np.column_stack([drawn, np.full(N_ROWS, n_columns - 1)]).astype(np.int32)
     ends = np.arange(0, columns.size + 1, 20, dtype=np.int32)
     X = sparse.csr_matrix((rng.normal(size=columns.size), columns.ravel(), ends), shape=(N_ROWS, n_columns))
     return write_dataset(path, X, np.arange(N_ROWS) % 3, qid=np.arange(N_ROWS) // 3, chunk_rows=250)
