@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+from marginrank.temporary_names import create_file, remove_leftovers, sync_folder
 
 
 @contextmanager
@@ -19,7 +20,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     The bytes go to a temporary name in the same folder; leaving the ``with`` block flushes them to the disk
     and renames. After an error or Ctrl-C inside the block an old file is as it was, and the temporary one is
-    gone. A new file gets the permissions of the one it replaces; a link stays a link.
+    gone. A process that is killed leaves its temporary file behind; the next write to the same path removes
+    it. Of two writers at once, the later one wins whole. A new file gets the permissions of the one it
+    replaces; a link stays a link.
 
     Parameters
     ----------
@@ -51,24 +54,27 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield stream
         return
     target = Path(os.path.realpath(path))
-    # Not the name of the target with something added: that may be too long for the file system.
-    temporary = target.parent / f".marginrank-{secrets.token_hex(8)}.tmp"
+    remove_leftovers(target.parent, target.name)
     try:
-        file = open(temporary, "xb")  # noqa: SIM115  # not tempfile: its files are for their owner only
+        descriptor, temporary = create_file(target.parent, target.name)
     except OSError as error:  # the name of the temporary file says nothing to anybody
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
     try:
-        with file:
+        with open(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException:
+            if target.exists():
+                shutil.copymode(target, temporary)
+            if os.name == "nt":  # where an open file cannot be renamed, and is not locked either
+                file.close()
+            os.replace(temporary, target)
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, descriptor, os.fspath(temporary)):
+            error.filename, error.filename2 = os.fspath(path), None
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def _is_stream(path: str | os.PathLike[str]) -> bool:
@@ -80,17 +86,3 @@ def _is_stream(path: str | os.PathLike[str]) -> bool:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     return not stat.S_ISREG(mode)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power cut, where the system can open folders."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows
-        return
-    try:
-        os.fsync(handle)
-    except OSError:  # some network file systems; the file is in place already
-        pass
-    finally:
-        os.close(handle)

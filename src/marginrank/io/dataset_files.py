@@ -50,7 +50,8 @@ def write_arrays(
 ) -> ArrayFile:
     """Write a file of arrays, through to the disk if it shall last, and return what is to be known of it."""
     layout, seals, offset, digest = {}, {}, 0, hashlib.sha256()
-    with open(folder / name, "wb") as file:
+    (folder / name).unlink(missing_ok=True)  # begun by a writer that was stopped
+    with open(folder / name, "xb") as file:  # never through a link
         for key, values in arrays.items():
             plain = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
             gap = bytes(-offset % _ALIGNMENT)

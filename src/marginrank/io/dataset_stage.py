@@ -20,8 +20,8 @@ from marginrank.io import dataset_rows as rows
 from marginrank.io.dataset_files import ArrayFile, parse_array_file, read_arrays, write_arrays
 from marginrank.io.dataset_manifest import chunk_rows
 from marginrank.io.dataset_rows import Block
+from marginrank.io.stage_folder import JOURNAL
 
-JOURNAL = "journal.json"
 _WORDS = {"y": "labels", "qid": "query ids", "sample_weight": "row weights", "query_weight": "query weights"}
 
 
@@ -206,22 +206,29 @@ class Stage:
         """Go on where an earlier stage stopped, if there was one."""
         try:
             journal = json.loads((self._folder / JOURNAL).read_bytes())
+            if journal["identity"] != json.loads(json.dumps(self._identity)):
+                raise MarginRankError(
+                    f"{self._folder} was left by a writing from another source or with other options. Repeat "
+                    "it with these, or start anew, without resume."
+                )
+            self._take_up(journal)
         except FileNotFoundError:
             return
-        except ValueError:
+        except MarginRankError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
             raise MarginRankError(
                 f"{self._folder / JOURNAL} is damaged; start anew, without resume."
             ) from None
-        if journal["identity"] != json.loads(json.dumps(self._identity)):
-            raise MarginRankError(
-                f"{self._folder} was left by a writing from another source or with other options. Repeat it "
-                "with these, or start anew, without resume."
-            )
-        self.n_features, self._parts = journal["n_features"], journal["parts"]
+
+    def _take_up(self, journal: dict[str, Any]) -> None:
+        self.n_features, self._parts = int(journal["n_features"]), journal["parts"]
         self.chunks = [parse_array_file(chunk) for chunk in journal["chunks"]]
         self._written = sum(map(chunk_rows, self.chunks))
-        self._came, self.position = journal["before"], journal["position"]
+        self._came, self.position = int(journal["before"]), journal["position"]
         self._skip = self._written - self._came
+        if self._skip < 0:
+            raise ValueError("more rows came before than were written")
         for number in range(len(self.chunks)):
             arrays = self.arrays(number)
             if "query_sizes" in arrays:

@@ -1,4 +1,4 @@
-"""Data sets on disk, written in a temporary folder that takes its place when everything is there."""
+"""Data sets on disk, written in a temporary folder and put in place when everything is there."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.exceptions import MarginRankError
 from marginrank.io import dataset_rows as rows
 from marginrank.io.dataset_files import ArrayFile, write_arrays
-from marginrank.io.dataset_manifest import MANIFEST, Manifest, chunk_rows
+from marginrank.io.dataset_manifest import Manifest, chunk_rows
 from marginrank.io.dataset_regroup import Regrouping
 from marginrank.io.dataset_rows import Block
 from marginrank.io.dataset_sources import Source, piece_bytes
-from marginrank.io.dataset_stage import JOURNAL, ChunkLimits, Stage
+from marginrank.io.dataset_stage import ChunkLimits, Stage
+from marginrank.io.stage_folder import StageFolder, stage_folder
 
 _MANY_LEVELS = 20
 
@@ -62,32 +62,20 @@ def write_chunks(
     progress : callable, optional
         Called after each piece.
     """
-    _check_target(target, overwrite)
+    target = Path(os.path.realpath(target))  # a link stays a link
     tell = progress or (lambda state: None)
-    folder = _partial_folder(target)
-    if not resume:
-        shutil.rmtree(folder, ignore_errors=True)
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise MarginRankError(f"{target}: the folder cannot be made there: {error.strerror}.") from None
     identity = {"source": source.identity, "limits": list(limits)}
-    stage = Stage(folder, limits, identity, widening=source.widening)
-    for piece in source.pieces(stage.position, piece_bytes(limits.bytes)):
-        stage.add(piece.block, piece.position)
-        tell(WritingState(stage.n_written, len(stage.chunks), source.share, False))
-    stage.finish()
-    _Assembly(folder, stage, source, limits, dense, tell).write()
-    _put_in_place(folder, target)
-
-
-def was_begun(target: Path) -> bool:
-    """Whether a writing of a data set was stopped, and can go on."""
-    return (_partial_folder(target) / JOURNAL).is_file()
-
-
-def _partial_folder(target: Path) -> Path:
-    return target.parent / f".{target.name}.partial"
+    with stage_folder(target, overwrite=overwrite, resume=resume) as place:
+        with place.naming_target():
+            stage = Stage(place.work, limits, identity, widening=source.widening)
+        for piece in source.pieces(stage.position, piece_bytes(limits.bytes)):
+            with place.naming_target():
+                stage.add(piece.block, piece.position)
+            tell(WritingState(stage.n_written, len(stage.chunks), source.share, False))
+        with place.naming_target():
+            stage.finish()
+            _Assembly(place, stage, source, limits, dense, tell).write()
+            place.put_in_place(overwrite=overwrite)
 
 
 class _Assembly:
@@ -95,21 +83,20 @@ class _Assembly:
 
     def __init__(
         self,
-        folder: Path,
+        place: StageFolder,
         stage: Stage,
         source: Source,
         limits: ChunkLimits,
         dense: bool | str,
         tell: Callable[[WritingState], None],
     ) -> None:
-        self._folder, self._stage, self._source, self._tell = folder, stage, source, tell
+        self._work, self._new = place.work, place.new
+        self._stage, self._source, self._tell = stage, source, tell
         self._regrouping = Regrouping(stage, limits) if stage.scattered else None
         self._dense = self._becomes_dense(dense)
 
     def write(self) -> None:
-        """Write chunks, pairs and manifest, and remove what was needed on the way."""
-        for leftover in self._folder.glob("chunk-*.bin"):
-            leftover.unlink()
+        """Write chunks, pairs and manifest."""
         levels = self._labels()
         chunks = self._final() if self._regrouping is not None or self._dense else self._renamed()
         manifest = Manifest(
@@ -123,11 +110,7 @@ class _Assembly:
             chunks=tuple(chunks),
             pairs=self._pairs(),
         )
-        manifest.write(self._folder)
-        kept = {MANIFEST, "pairs.bin", *(chunk.file for chunk in chunks)}
-        for path in self._folder.iterdir():
-            if path.name not in kept:
-                path.unlink()
+        manifest.write(self._new)
 
     def _becomes_dense(self, dense: bool | str) -> bool:
         chunks = self._stage.chunks
@@ -142,21 +125,21 @@ class _Assembly:
         for number, block in enumerate(self._blocks()):
             if self._dense:
                 block["X"] = rows.dense(block["X"])
-            chunks.append(write_arrays(self._folder, f"chunk-{number:06d}.bin", rows.arrays_of(block)))
+            chunks.append(write_arrays(self._new, f"chunk-{number:06d}.bin", rows.arrays_of(block)))
             self._tell(WritingState(self._stage.n_written, number + 1, (number + 1) / count, True))
         return chunks
 
     def _blocks(self) -> Iterator[Block]:
         if self._regrouping is not None:
-            return self._regrouping.blocks(self._folder)
+            return self._regrouping.blocks(self._work)
         return (self._stage.block(number) for number in range(len(self._stage.chunks)))
 
     def _renamed(self) -> list[ArrayFile]:
-        """Return the chunks as they were staged, under their last names; both names exist until all do."""
+        """Return the chunks as they were staged, under their last names beside the old ones."""
         chunks = []
         for number, chunk in enumerate(self._stage.chunks):
             last = chunk._replace(file=f"chunk-{number:06d}.bin")
-            _link(self._folder / chunk.file, self._folder / last.file)
+            _link(self._work / chunk.file, self._new / last.file)
             chunks.append(last)
         return chunks
 
@@ -166,7 +149,7 @@ class _Assembly:
             return None
         if self._regrouping is not None:
             arrays["pairs"] = self._regrouping.new_numbers()[arrays["pairs"]]
-        return write_arrays(self._folder, "pairs.bin", arrays)
+        return write_arrays(self._new, "pairs.bin", arrays)
 
     def _labels(self) -> dict[str, Any] | None:
         """Return the number of rows by label, or the range where there are many labels."""
@@ -206,21 +189,3 @@ def _link(old: Path, new: Path) -> None:
         os.link(old, new)
     except OSError:  # a file system without links
         shutil.copyfile(old, new)
-
-
-def _check_target(target: Path, overwrite: bool) -> None:
-    if not target.exists():
-        return
-    if not (target / MANIFEST).is_file():
-        raise MarginRankError(f"{target} is there already and is no data set; write elsewhere.")
-    if not overwrite:
-        raise MarginRankError(f"{target} is there already; pass overwrite=True to replace it.")
-
-
-def _put_in_place(folder: Path, target: Path) -> None:
-    old = target.parent / f".{target.name}.old"
-    shutil.rmtree(old, ignore_errors=True)
-    if target.exists():
-        os.rename(target, old)
-    os.rename(folder, target)
-    shutil.rmtree(old, ignore_errors=True)

@@ -95,10 +95,30 @@ def test_a_writing_goes_on_only_with_the_same_options(tmp_path):
         write_dataset(tmp_path / "a.mrd", iter([(X[:3], Y[:3], QID[:3])]), chunk_rows=25, resume=True)
 
 
-def test_a_damaged_journal_is_named(tmp_path):
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda journal: "{",
+        lambda journal: "[]",
+        lambda journal: "7",
+        lambda journal: "[" * 100_000,
+        *(
+            lambda journal, name=name: json.dumps(
+                {key: value for key, value in journal.items() if key != name}
+            )
+            for name in ("identity", "n_features", "chunks", "before", "position", "parts")
+        ),
+        lambda journal: json.dumps({**journal, "chunks": [7]}),
+        lambda journal: json.dumps({**journal, "chunks": {"a": 1}}),
+        lambda journal: json.dumps({**journal, "before": 10**9}),
+        lambda journal: json.dumps({**journal, "n_features": None}),
+    ],
+)
+def test_a_damaged_journal_is_named(tmp_path, damage):
     with pytest.raises(StopError):
         write_dataset(tmp_path / "a.mrd", blocks(9), chunk_rows=25)
-    (tmp_path / ".a.mrd.partial" / "journal.json").write_text("{")
+    (path,) = tmp_path.glob(".marginrank-*.stage/work/journal.json")
+    path.write_text(damage(json.loads(path.read_text())))
     with pytest.raises(MarginRankError, match=r"journal\.json is damaged; start anew"):
         write_dataset(tmp_path / "a.mrd", blocks(), chunk_rows=25, resume=True)
 
