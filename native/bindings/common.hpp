@@ -67,5 +67,6 @@ void bind_letor(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_matrices(nb::module_& m);
 void bind_metrics(nb::module_& m);
+void bind_row_product(nb::module_& m);
 void bind_simplex_qp(nb::module_& m);
 void bind_structured(nb::module_& m);

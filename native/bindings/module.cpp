@@ -23,6 +23,7 @@ NB_MODULE(MARGINRANK_MODULE, m) {
     bind_losses(m);
     bind_matrices(m);
     bind_metrics(m);
+    bind_row_product(m);
     bind_simplex_qp(m);
     bind_structured(m);
 }

@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from marginrank.designs.blocks import block_rows
 from marginrank.exceptions import ModelFileError
 from marginrank.feature_maps import FEATURE_MAPS, FourierFeatures, NystroemFeatures, map_from_state
 from marginrank.model.file_format import decode, encode
@@ -93,6 +95,30 @@ def test_a_file_gives_the_same_bits_back(fitted, storage):
     assert type(copy) is type(fitted)
     assert np.array_equal(copy.transform(X), fitted.transform(X))
     assert list(copy.get_feature_names_out()) == list(fitted.get_feature_names_out())
+
+
+def test_the_features_of_a_row_do_not_depend_on_the_rows_beside_it(fitted, storage):
+    X = training_rows(fitted, storage)
+    more_than_a_block = block_rows(fitted.block_map()) + 17
+    many = np.random.default_rng(2).integers(X.shape[0], size=more_than_a_block)
+    expected = fitted.transform(X)
+    assert np.array_equal(fitted.transform(X[many]), expected[many])
+    for rows in (slice(None, None, -1), slice(3, 20), slice(4, 5), [7, 7, 2]):
+        assert np.array_equal(fitted.transform(X[rows]), expected[rows])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("make", [FourierFeatures, NystroemFeatures, partial(NystroemFeatures, "polynomial")])
+def test_wide_features_of_a_row_do_not_depend_on_the_rows_beside_it(make, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(530, 301))
+    mapping = make(n_components=107, gamma=1e-3, dtype=dtype, random_state=0).fit(X)
+    expected = mapping.transform(X)
+    order = rng.permutation(len(X))
+    assert np.array_equal(mapping.transform(X[order]), expected[order])
+    for size in (1, 2, 5, 12, 33, 96, 250):
+        first = int(rng.integers(len(X) - size))
+        assert np.array_equal(mapping.transform(X[first : first + size]), expected[first : first + size])
 
 
 def test_a_file_keeps_the_checks_of_input(fitted):

@@ -42,6 +42,21 @@ def test_both_modules_give_the_same_pair_losses(squared, weight, n_threads):
 
 
 @wide_only
+@pytest.mark.parametrize("name", ["RowProductF32", "RowProductF64"])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (7, 300, 33), (97, 46, 16), (200, 513, 105)])
+def test_both_modules_give_the_same_row_products(name, shape):
+    rows, depth, width = shape
+    dtype = np.float32 if name.endswith("32") else np.float64
+    A, B = (RNG.normal(size=size).astype(dtype) for size in ((rows, depth), (depth, width)))
+    results = []
+    for module in (_native, avx2):
+        out = np.empty((rows, width), dtype=dtype)
+        getattr(module, name)(B).apply(A, out)
+        results.append(out)
+    assert np.array_equal(*results)
+
+
+@wide_only
 def test_both_modules_give_the_same_labels():
     one, other = (module.PairLabels(Y, PTR, WEIGHT, 1) for module in (_native, avx2))
     assert np.array_equal(one.n_pairs, other.n_pairs)

@@ -1,7 +1,7 @@
 """Rows of X mapped to features, block by block, on several threads: what mapped designs and maps share.
 
-The blocks depend on the shape of the data only and BLAS has one thread in each, so the bits are the same for
-any number of threads.
+A map computes each row as if it stood alone, so the features of a row have the same bits for any number of
+threads, any blocks, and any rows beside it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.designs.row_products import RowProduct
 from marginrank.threads import one_blas_thread
 from marginrank.validation import Matrix
 
@@ -142,15 +143,15 @@ def map_features(
     """Return the features of all rows as one matrix: blocks times factor, one block at a time."""
     if mapping.factor is None:
         return map_rows(mapping, X, rows, n_threads=n_threads)
-    factor = mapping.factor.astype(mapping.dtype)
+    product = RowProduct(mapping.factor.astype(mapping.dtype))
     n_rows = X.shape[0] if rows is None else len(rows)
-    out = np.empty((n_rows, factor.shape[1]), dtype=mapping.dtype)
+    out = np.empty((n_rows, product.width), dtype=mapping.dtype)
 
     def fill(bounds: tuple[int, int]) -> None:
         first, last = bounds
         block = np.empty((last - first, mapping.width), dtype=mapping.dtype)
         mapping.transform_block(take_rows(X, rows, first, last), block)
-        np.matmul(block, factor, out=out[first:last])
+        product(block, out[first:last])
 
     run_parallel(fill, row_blocks(n_rows, block_rows(mapping)), n_threads)
     return out

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.designs.row_products import RowProduct
 from marginrank.exceptions import MarginRankError
 from marginrank.validation import Matrix, is_sparse
 
@@ -98,13 +100,17 @@ class Cosines:
         self._centre = centre
         self._size = self.dtype.type(np.sqrt(2.0 / self.width))
 
+    @cached_property
+    def _product(self) -> RowProduct:
+        return RowProduct(self._frequencies)
+
     def transform_block(self, X: Matrix, out: NDArray[Any]) -> None:
         """Write the features of the rows of X into ``out`` of shape (n_rows, n_components)."""
         if is_sparse(X):
             out[...] = X.astype(self.dtype, copy=False) @ self._frequencies
             out -= (self._centre @ self._frequencies).astype(self.dtype)
         else:
-            np.matmul((X - self._centre).astype(self.dtype, copy=False), self._frequencies, out=out)
+            self._product(X - self._centre, out)
         out += self._phases
         np.cos(out, out=out)
         out *= self._size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.metrics.pairwise import (
     rbf_kernel,
 )
 
+from marginrank.designs.row_products import RowProduct
 from marginrank.sparse_matrices import summed
 from marginrank.validation import Matrix, is_sparse
 
@@ -30,6 +32,8 @@ KERNELS: Mapping[str, tuple[Callable[..., Any] | None, tuple[str, ...]]] = {
 # Squared distances from products lose digits where rows lie far from the centre: in float32 the exponent
 # is off by about 1e-7 times this, and beyond it the products are done in float64.
 _LARGEST_FLOAT32_EXPONENT = 16.0
+# Kernels of inner products.
+_PRODUCTS = ("cosine", "polynomial")
 
 
 class KernelColumns:
@@ -77,7 +81,7 @@ class KernelColumns:
             self._prepare_rbf(float(parameters["gamma"]))
         elif is_sparse(landmarks):
             self._landmarks = with_small_indices(landmarks)
-        elif kernel in ("cosine", "polynomial"):
+        elif kernel in _PRODUCTS:
             self._landmarks = landmarks.astype(self.dtype, copy=False)
 
     def _prepare_rbf(self, gamma: float) -> None:
@@ -90,7 +94,15 @@ class KernelColumns:
         far = gamma * float(squares.max()) > _LARGEST_FLOAT32_EXPONENT
         self._product_dtype = np.dtype(np.float64) if far else self.dtype
         rows = [2.0 * gamma * centred.T, np.full((1, self.width), -gamma), -gamma * squares[None, :]]
-        self._product = np.concatenate(rows).astype(self._product_dtype)
+        self._expanded = np.concatenate(rows).astype(self._product_dtype)
+
+    @cached_property
+    def _product(self) -> RowProduct:
+        """What dense rows are multiplied by: a row of its own each, which a BLAS product would not be."""
+        if self.kernel == "rbf":
+            return RowProduct(self._expanded)
+        landmarks = _normalized(self._landmarks) if self.kernel == "cosine" else self._landmarks
+        return RowProduct(landmarks.T)
 
     def transform_block(self, X: Matrix, out: NDArray[Any]) -> None:
         """Write the kernel values of the rows of X into ``out`` of shape (n_rows, n_landmarks)."""
@@ -99,6 +111,8 @@ class KernelColumns:
             out[...] = chosen.toarray() if is_sparse(chosen) else chosen
         elif self.kernel == "rbf" and not is_sparse(X) and not is_sparse(self._landmarks):
             self._rbf(X, out)
+        elif self.kernel in _PRODUCTS and not is_sparse(X) and not is_sparse(self._landmarks):
+            self._of_products(X, out)
         else:
             out[...] = self._by_function(X)
 
@@ -121,9 +135,25 @@ class KernelColumns:
         wide[:, n_features] = np.einsum("ij,ij->i", centred, centred)
         wide[:, n_features + 1] = 1.0
         exponent = out if out.dtype == self._product_dtype else np.empty(out.shape, self._product_dtype)
-        np.matmul(wide, self._product, out=exponent)
+        self._product(wide, exponent)
         np.minimum(exponent, 0.0, out=exponent)  # rounding puts a row that is a landmark above 1
         np.exp(exponent, out=out, casting="same_kind")
+
+    def _of_products(self, X: NDArray[Any], out: NDArray[Any]) -> None:
+        X = X.astype(self.dtype, copy=False)
+        if self.kernel == "cosine":
+            self._product(_normalized(X), out)
+            return
+        self._product(X, out)
+        out *= self._parameters["gamma"]
+        out += self._parameters["coef0"]
+        np.power(out, self._parameters["degree"], out=out, casting="same_kind")
+
+
+def _normalized(X: NDArray[Any]) -> NDArray[Any]:
+    """Return rows of length 1; those of zeros stay."""
+    length = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    return np.asarray(X / np.where(length > 0.0, length, 1.0)[:, None], dtype=X.dtype)
 
 
 def with_small_indices(X: Matrix) -> Matrix:

@@ -59,6 +59,15 @@ def test_exact_kernel_agrees_with_the_dual_of_the_kernel_problem(kernel, alpha):
         np.testing.assert_allclose(model.predict(rows), want, atol=1e-5)
 
 
+@pytest.mark.parametrize("approximation", ["exact", "nystroem", "fourier"])
+def test_the_score_of_a_row_does_not_depend_on_the_rows_beside_it(approximation):
+    model = KernelRankSVM(gamma=GAMMA, approximation=approximation, n_components=50, random_state=0)
+    model.fit(XL, YL, qid=QL)
+    expected = model.predict(XV)
+    assert np.array_equal(model.predict(XV[::-1]), expected[::-1])
+    assert np.array_equal([model.predict(row[None])[0] for row in XV], expected)
+
+
 def test_precomputed_kernel_is_the_kernel():
     K, new = kernel_values("rbf", X, X, GAMMA), kernel_values("rbf", NEW, X, GAMMA)
     settings = {"approximation": "exact", "alpha": 1e-2, "tol": 1e-10, "solver": "newton"}
