@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.designs.base import Design, EvaluatesRisk, evaluating
+from marginrank.designs.base import Design, EvaluatesRisk, ProductRounding, evaluating
 from marginrank.losses.base import Loss, Recipe, ScorePoint, Vector
+from marginrank.rounding import LATER, TINY, UNIT, LossRounding, PlaneRounding, upward
 
 _SMALLEST_FUSED_STEP = 1e-3
 _ROUNDING = 1e-13
@@ -68,6 +70,7 @@ class Objective:
         self.name = loss.name
         self.passes = 0.0
         self._curvature: list[NDArray[np.float64]] = []
+        self._products: list[ProductRounding] = []
         self._known: Point | None = None
         native = loss.native
         self.recipe = loss.recipe
@@ -81,6 +84,7 @@ class Objective:
         """
         other = Objective(self.design, self.loss, alpha)
         other._curvature = self._curvature
+        other._products = self._products
         other._known = known
         return other
 
@@ -94,9 +98,10 @@ class Objective:
         if self.fused_loss is not None:
             self.passes += 1.0
             scores, value, gradient, risk_gradient = self.design.fused(w, self.fused_loss)
-            return Point(self, w, scores, self.loss.point(scores, value, gradient), risk_gradient)
+            found = self.loss.point(scores, value, gradient)
+            return Point(self, w, scores, found, self.score_error(w), risk_gradient)
         scores = self.scores(w)
-        return Point(self, w, scores, self.loss.at(scores))
+        return Point(self, w, scores, self.loss.at(scores), self.score_error(w))
 
     def curvature(self) -> NDArray[np.float64]:
         """Estimate the Hessian of the risk at ``w = 0`` from some rows: its diagonal, or all of it.
@@ -108,6 +113,26 @@ class Objective:
             products = self.design.centred_products(*weights)
             self._curvature.append(self.design.centred_squares(*weights) if products is None else products)
         return self._curvature[0]
+
+    @property
+    def products(self) -> ProductRounding:
+        """How far products with the design may be off; found once, for all alphas."""
+        if not self._products:
+            self._products.append(self.design.rounding())
+        return self._products[0]
+
+    @property
+    def columns(self) -> Vector:
+        """How large the entries of each column are at most."""
+        return self.products.column
+
+    def reach(self, w: Vector) -> float:
+        """Return what the absolute value of a score is at most: ``sum_j column_j |w_j|``."""
+        return upward(float(self.columns @ np.abs(w)), len(w) + 4.0)
+
+    def score_error(self, w: Vector) -> float:
+        """Return how far scores may be off that were computed at ``w``."""
+        return self.products.scores_steps * UNIT * self.reach(w)
 
     def scores(self, w: Vector) -> Vector:
         """Return ``X w`` and count it; the origin, where most runs start, costs nothing."""
@@ -130,8 +155,41 @@ def find_gradients(objective: Objective, points: Sequence[Point]) -> None:
         point._risk_gradient = gradient.copy()
 
 
+def combination(objective: Objective, weights: Sequence[float] | Vector, models: Sequence[Any]) -> Point:
+    """Evaluate a combination of models whose scores are known, without a look at X.
+
+    Parameters
+    ----------
+    objective : Objective
+        What to evaluate.
+    weights : sequence of float
+        One for each model.
+    models : sequence
+        What has ``w``, ``scores`` and ``score_error``: points, or knots of a path.
+    """
+    w = _weighted_sum(weights, [model.w for model in models])
+    scores = _weighted_sum(weights, [model.scores for model in models])
+    # Coefficients and scores round apart: with each weight twice, and in sums of so many terms.
+    steps = 2.0 * (len(models) + 3) * UNIT
+    error = sum(
+        abs(float(weight)) * (model.score_error + steps * objective.reach(model.w))
+        for weight, model in zip(weights, models, strict=True)
+    )
+    return Point(objective, w, scores, objective.loss.at(scores), upward(error))
+
+
+def _weighted_sum(weights: Sequence[float] | Vector, vectors: Sequence[Vector]) -> Vector:
+    total: Vector = weights[0] * vectors[0]
+    for weight, vector in zip(weights[1:], vectors[1:], strict=True):
+        total += weight * vector
+    return total
+
+
 class Point:
-    """The objective at one ``w``; everything it answers follows from its scores."""
+    """The objective at one ``w``; everything it answers follows from its scores.
+
+    ``score_error`` says how far each of these may be off the exact ``X w``.
+    """
 
     def __init__(
         self,
@@ -139,12 +197,14 @@ class Point:
         w: Vector,
         scores: Vector,
         score_point: ScorePoint,
+        score_error: float,
         risk_gradient: Vector | None = None,
     ) -> None:
         self.objective = objective
         self.w = w
         self.scores = scores
         self.score_point = score_point
+        self.score_error = score_error
         self.risk = score_point.value
         self.value = self.risk + 0.5 * objective.alpha * float(w @ w)
         self._risk_gradient = risk_gradient
@@ -158,7 +218,42 @@ class Point:
 
     def seen_from(self, objective: Objective) -> Point:
         """Return this point for another objective of the same design and loss, with all that is known."""
-        return Point(objective, self.w, self.scores, self.score_point, self._risk_gradient)
+        return Point(objective, self.w, self.scores, self.score_point, self.score_error, self._risk_gradient)
+
+    @cached_property
+    def _sizes(self) -> tuple[float, float]:
+        """The largest difference of scores and the 1-norm of their gradient, at least."""
+        length = float(np.abs(self.score_point.gradient).sum())
+        return upward(float(np.ptp(self.scores))), upward(length, len(self.scores) + 4.0)
+
+    @cached_property
+    def _loss_rounding(self) -> LossRounding:
+        return self.objective.loss.rounding(self.risk, *self._sizes, self.scores)
+
+    @cached_property
+    def value_error(self) -> float:
+        """By how much the objective may exceed the computed value; see :mod:`marginrank.rounding`."""
+        loss, found = self.objective.loss, self._loss_rounding
+        shift = self.score_error + found.shift + LATER * UNIT * self.objective.reach(self.w)
+        risen = loss.risen(self.risk + found.value, shift) - self.risk
+        penalty = (len(self.w) + 2 * LATER + 8) * UNIT * abs(self.value - self.risk)
+        return upward(risen + penalty + 16.0 * UNIT * self.value) + self._tiny
+
+    @cached_property
+    def plane_rounding(self) -> PlaneRounding:
+        """How far the plane ``R(v) >= risk + risk_gradient.(v - w)`` may be off."""
+        found, (_, length) = self._loss_rounding, self._sizes
+        products, size = self.objective.products, self.objective.reach(self.w)
+        slope = products.adjoint_steps * UNIT * length + found.slope
+        offset = found.value + (length + found.slope) * (self.score_error + found.shift) + slope * size
+        product = float(np.abs(self.risk_gradient) @ np.abs(self.w))
+        offset += (len(self.w) + 4) * UNIT * product + 4.0 * UNIT * self.risk
+        return PlaneRounding(upward(offset) + self._tiny, upward(slope) + self._tiny, length)
+
+    @property
+    def _tiny(self) -> float:
+        """What numbers too small to be represented may have taken away."""
+        return TINY if self.w.any() else 0.0
 
     def hvp(self, v: Vector) -> Vector:
         """Product of the Hessian of the objective with ``v``."""
@@ -193,6 +288,7 @@ class PointAfar(Point):
         self.value = risk + 0.5 * objective.alpha * float(w @ w)
         self._risk_gradient = risk_gradient
         self._where = (afar, recipe)
+        self.score_error = objective.score_error(w)
 
     @cached_property
     def scores(self) -> Vector:  # type: ignore[override]  # read as the attribute is
@@ -207,6 +303,17 @@ class PointAfar(Point):
     def seen_from(self, objective: Objective) -> Point:
         """Return this point for another objective of the same design and loss, with all that is known."""
         return PointAfar(objective, self.w, self.risk, self.risk_gradient, *self._where)
+
+    @cached_property
+    def _sizes(self) -> tuple[float, float]:
+        """The same of scores that do not travel: as large as they can be."""
+        reach, loss = 2.0 * self.objective.reach(self.w), self.objective.loss
+        most = self.risk + loss.rounding(self.risk, reach, loss.steepest(self.risk)).value
+        return reach, upward(loss.steepest(upward(most)))
+
+    @cached_property
+    def _loss_rounding(self) -> LossRounding:
+        return self.objective.loss.rounding(self.risk, *self._sizes)
 
     def hvp(self, v: Vector) -> Vector:
         """Product of the Hessian of the objective with ``v``, for which the scores are made again."""
@@ -230,29 +337,46 @@ class Line:
         self._start = start
         self._direction = direction
         self._score_direction: Vector | None = None
+        self._direction_error = 0.0
 
     def at(self, t: float) -> Point:
         """Return the point ``w + t * direction``."""
         start, objective = self._start, self._start.objective
         w = start.w + t * self._direction
+        is_first = self._score_direction is None
+        # From a tiny step the difference would have lost its digits.
+        if is_first and objective.fused_loss is not None and abs(t) >= _SMALLEST_FUSED_STEP:
+            point = objective.at(w)
+            self._score_direction = (point.scores - start.scores) / t
+            error = point.score_error + start.score_error + self._step_rounding(t)
+            self._direction_error = upward(error) / abs(t)
+            return point
+        scores = start.scores + t * self._look_along()
+        error = start.score_error + abs(t) * self._direction_error + self._step_rounding(t)
+        return Point(objective, w, scores, objective.loss.at(scores), upward(error))
+
+    def _look_along(self) -> Vector:
+        """Return ``X d``."""
         if self._score_direction is None:
-            # From a tiny step the difference would have lost its digits.
-            if objective.fused_loss is not None and abs(t) >= _SMALLEST_FUSED_STEP:
-                point = objective.at(w)
-                self._score_direction = (point.scores - start.scores) / t
-                return point
+            objective = self._start.objective
             self._score_direction = objective.scores(self._direction)
-        scores = start.scores + t * self._score_direction
-        return Point(objective, w, scores, objective.loss.at(scores))
+            self._direction_error = objective.score_error(self._direction)
+        return self._score_direction
+
+    @cached_property
+    def _reaches(self) -> tuple[float, float]:
+        objective = self._start.objective
+        return objective.reach(self._start.w), objective.reach(self._direction)
+
+    def _step_rounding(self, t: float) -> float:
+        """Return what the sums for scores and coefficients of a step, or their difference, round."""
+        at_start, along = self._reaches
+        return 8.0 * UNIT * (at_start + abs(t) * along)
 
     def slope(self, point: Point) -> float:
         """Derivative in ``t`` of the objective at a point of this line."""
-        if self._score_direction is None:
-            self._score_direction = self._start.objective.scores(self._direction)
-        alpha = self._start.objective.alpha
-        return float(
-            point.score_point.gradient @ self._score_direction + alpha * np.dot(point.w, self._direction)
-        )
+        scores, alpha = self._look_along(), self._start.objective.alpha
+        return float(point.score_point.gradient @ scores + alpha * np.dot(point.w, self._direction))
 
 
 class LineAfar(Line):

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+from marginrank.rounding import PlaneRounding
 from marginrank.solvers import SOLVERS, QuasiNewton
 
 
 class Regression:
     """``mean |X w - t|^power + alpha/2 ||w||^2``: convex and nonnegative is all that solvers ask for."""
+
+    columns = None
 
     def __init__(self, power=2, alpha=1e-2, target=None, seed=0):
         rng = np.random.default_rng(seed)
@@ -27,6 +30,9 @@ class Regression:
 
 
 class RegressionPoint:
+    value_error = 0.0
+    plane_rounding = PlaneRounding()
+
     def __init__(self, objective, w):
         self.objective, self.w = objective, w
         self.residual = objective.X @ w - objective.target

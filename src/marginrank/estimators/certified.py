@@ -34,6 +34,10 @@ _REMEDY = (
     "Raise max_iter or tol, use a larger alpha, try another solver, or scale the features "
     "(scale='standard') if they differ much in size."
 )
+_ROUNDED = (
+    "Of it {:.1e} is what rounding in double precision may have done to the certificate, so more iterations "
+    "do not help. Raise tol or alpha, or scale the features (scale='standard') if they differ much in size."
+)
 
 
 # Points of the default curve: 16 in each decade. Most of them are read off a path and cost no product.
@@ -306,9 +310,10 @@ class CertifiedRanker(LinearRanker):
         if result.status in ("max_iter", "stalled"):
             count = "1 iteration" if result.n_iter == 1 else f"{result.n_iter} iterations"
             how = f"stopped after {count}" if result.status == "max_iter" else f"stalled after {count}"
+            remedy = _ROUNDED.format(result.rounding) if result.rounding >= self.tol else _REMEDY
             warnings.warn(
                 f"{type(self).__name__} {how} at a certified gap of {result.gap:.1e}, above "
-                f"tol={self.tol:g}. {_REMEDY}",
+                f"tol={self.tol:g}. {remedy}",
                 ConvergenceWarning,
                 stacklevel=4,
             )

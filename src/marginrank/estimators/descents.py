@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from marginrank.designs import Design
 from marginrank.estimators.training import Training
 from marginrank.paths.tracing import mixed, steps_between
+from marginrank.rounding import UNIT, relative_gap, upward
 from marginrank.solvers import Callback, SolverResult
 from marginrank.validation import Vector
 
@@ -44,6 +45,8 @@ class Descent:
         Their objectives, and lower bounds of the optimum.
     solved : dict from float to SolverResult
         Those of them that are trained to tol, by alpha.
+    error : float
+        By how much rounding may raise the objective of a model between two of them.
     interrupted : bool
         Whether Ctrl-C ended it.
     """
@@ -53,6 +56,7 @@ class Descent:
     values: list[float] = field(default_factory=list)
     bounds: list[float] = field(default_factory=list)
     solved: dict[float, SolverResult] = field(default_factory=dict)
+    error: float = 0.0
     interrupted: bool = False
 
     def add(self, alpha: float, model: Vector, value: float, bound: float) -> None:
@@ -106,9 +110,10 @@ class Descent:
         knots = np.array(self.alphas[::-1])
         product = float(np.interp(alpha, knots, knots * np.array(self.values[::-1])))
         bound = float(np.interp(alpha, knots, self.bounds[::-1]))
-        value = product / alpha
+        value = upward(product / alpha + self.error, 8.0)
+        bound = min(bound * (1.0 - 8.0 * UNIT), value)
         w = training.scaled(self.models_at(np.array([alpha]))[0])
-        gap = max(value - bound, 0.0) / value if value > 0.0 else 0.0
+        gap = relative_gap(value, bound)
         return SolverResult(w, value, bound, gap, n_iter=0, status="interrupted", history=())
 
 
@@ -169,7 +174,8 @@ def _trace(
 ) -> None:
     tracer, status = training.trace(float(alphas[0]), float(alphas[-1]), eps, listeners)
     descent.interrupted = status == "interrupted"
-    bounds = tracer.lines.at(np.array(tracer.alphas)) / np.array(tracer.alphas)
+    descent.error = tracer.error
+    bounds = tracer.lines.at(np.array(tracer.alphas)) / np.array(tracer.alphas) * (1.0 - 4.0 * UNIT)
     for alpha, w, value, bound in zip(tracer.alphas, tracer.models, tracer.values, bounds, strict=True):
         descent.add(alpha, training.raw(w), value, min(float(bound), value))
     if not descent.interrupted or descent.alphas:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
+from marginrank.rounding import LossRounding
 
 Vector = NDArray[np.float64]
 
@@ -81,6 +82,29 @@ class Loss(Protocol):
 
         It is about the weighted squares of the columns, centred within each query.
         """
+
+    def rounding(
+        self, value: float, reach: float, length: float, scores: Vector | None = None
+    ) -> LossRounding:
+        """Return how far value and gradient may be off, computed at scores that are taken as they are.
+
+        Parameters
+        ----------
+        value : float
+            The computed risk.
+        reach : float
+            Largest difference of two scores, at least.
+        length : float
+            1-norm of the gradient, at least.
+        scores : ndarray of shape (n_rows,), optional
+            The scores, where they are at hand: for a closer look at large queries.
+        """
+
+    def risen(self, value: float, shift: float) -> float:
+        """Return what the risk is at most where every score has moved by ``shift`` or less."""
+
+    def steepest(self, value: float) -> float:
+        """Return what the 1-norm of a gradient is at most where the risk is ``value``."""
 
 
 @runtime_checkable

@@ -6,6 +6,8 @@ squared errors ``e = p - y`` centred within the query: O(m) for m rows, and no p
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,8 +15,9 @@ from marginrank._kernels import PairLabels, QueryLoss
 from marginrank.data import TrainingView
 from marginrank.losses.base import Recipe, Vector
 from marginrank.losses.native import NativeLoss
-from marginrank.losses.preferences import PreferenceLoss
+from marginrank.losses.preferences import SquaredPreferences
 from marginrank.losses.recipes import QueryRecipe, least_squares
+from marginrank.rounding import UNIT, LossRounding
 from marginrank.validation import nothing_to_rank
 
 
@@ -73,14 +76,44 @@ class LeastSquaresLoss(NativeLoss):
         kernel = recipe.build(n_threads)
         self.recipe: Recipe = recipe
         self.native: QueryLoss | None = kernel
+        sizes, starts = np.diff(view.query_ptr), view.query_ptr[:-1]
+        weight = np.ones(len(view.y)) if view.sample_weight is None else view.sample_weight
+        mass, first = np.add.reduceat(weight, starts), weight[starts]
+        self._label_reach = float(np.ptp(view.y))
+        self._relative = UNIT * (2 * int(sizes.max()) + len(sizes) + 256)
+        # Errors are relative to that of the first row of their query; so is the error of their mean.
+        self._outlier = 1.0 + sqrt(float(np.sum(scale * mass * (mass / first))))
         super().__init__(kernel, len(view.y), n_threads)
+
+    def rounding(
+        self, value: float, reach: float, length: float, scores: Vector | None = None
+    ) -> LossRounding:
+        """Return how far value and gradient may be off.
+
+        Differences of scores and of labels to those of the first row round as if the scores were a little
+        other ones. The mean error of a query is right to a part of the errors, so it moves the value by terms
+        of second order only, and the gradient by as much in every row.
+        """
+        del scores
+        root = sqrt(value)
+        slope = self._relative * (length + 2.0 * self._outlier * root)
+        error = self._relative * value + (self._relative * self._outlier) ** 2 * value
+        return LossRounding(error, slope, 4.0 * UNIT * (reach + self._label_reach))
+
+    def risen(self, value: float, shift: float) -> float:
+        """Return what the risk is at most after a move: its root is a norm of the errors."""
+        return float((sqrt(value) + shift) ** 2)
+
+    def steepest(self, value: float) -> float:
+        """Return the largest 1-norm of a gradient: twice the mean error, at most its root mean square."""
+        return 2.0 * sqrt(value)
 
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
         """Return row weights and query offsets; they give the diagonal of the Hessian exactly."""
         return (2.0 / self.total_weight) * self._row_weight, self._query_ptr
 
 
-class LeastSquaresPreferences(PreferenceLoss):
+class LeastSquaresPreferences(SquaredPreferences):
     """Weighted mean of ``(t - (p_win - p_lose))^2`` over explicit pairs, ``t`` the margin of each or 1.
 
     Examples

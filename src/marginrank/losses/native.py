@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 from typing import ClassVar, Protocol
 
 import numpy as np
 
 from marginrank.losses.base import ScorePoint, Vector
+from marginrank.rounding import LossRounding
 
 
 class Kernel(Protocol):
@@ -20,7 +22,7 @@ class Kernel(Protocol):
         """Fill the product of the Hessian at the scores with the direction."""
 
 
-class NativeLoss:
+class NativeLoss(ABC):
     """Base of the losses that a kernel evaluates.
 
     Parameters
@@ -50,6 +52,20 @@ class NativeLoss:
     def point(self, scores: Vector, value: float, gradient: Vector) -> ScorePoint:
         """Wrap a value and a gradient that were computed at the scores."""
         return ScorePoint(value, gradient, partial(self._hvp, scores))
+
+    @abstractmethod
+    def rounding(
+        self, value: float, reach: float, length: float, scores: Vector | None = None
+    ) -> LossRounding:
+        """Return how far value and gradient may be off; see :class:`Loss`."""
+
+    @abstractmethod
+    def risen(self, value: float, shift: float) -> float:
+        """Return what the risk is at most where every score has moved by ``shift`` or less."""
+
+    @abstractmethod
+    def steepest(self, value: float) -> float:
+        """Return what the 1-norm of a gradient is at most where the risk is ``value``."""
 
     def _hvp(self, scores: Vector, direction: Vector) -> Vector:
         product = np.empty(self.n_rows)

@@ -7,6 +7,7 @@ With ``i`` the lower and ``j`` the higher row of a comparable pair, the risks ar
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from marginrank.exceptions import MarginRankError
 from marginrank.losses.base import Recipe, Vector
 from marginrank.losses.native import NativeLoss
 from marginrank.losses.recipes import QueryRecipe, pair_loss
+from marginrank.rounding import UNIT, LossRounding
 from marginrank.validation import nothing_to_rank
 
 Weighting = Literal["pairs", "queries"]
@@ -26,6 +28,8 @@ Weighting = Literal["pairs", "queries"]
 _ONE_BY_ONE = 320
 # What the rounding of sums over a large query may add to the risk, which is 1 at w = 0.
 _LARGEST_ERROR = 1e-6
+# Rows whose terms are added one after the other; the sums of such blocks meet in a tree.
+_BLOCK_ROWS = 32768
 
 
 class PairwiseLoss(NativeLoss):
@@ -66,6 +70,12 @@ class PairwiseLoss(NativeLoss):
         self.recipe: Recipe = QueryRecipe(
             pair_loss, view.y, view.sample_weight, view.query_ptr, self._scale, {"squared": self.smooth}
         )
+        sizes = np.diff(view.query_ptr)
+        longest = int(sizes.max())
+        rows = min(longest, _BLOCK_ROWS) if view.sample_weight is None else 4 * longest
+        # Sums of terms of one sign, and the factors of queries, are right to this part of themselves.
+        self._relative = UNIT * (rows + 2 * len(sizes) + 256)
+        self._sorted = _SortedQueries(view, self._scale)
         super().__init__(self._pair_loss, len(view.y), n_threads)
 
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
@@ -102,12 +112,108 @@ class HingeLoss(PairwiseLoss):
     name = "hinge"
     smooth = False
 
+    def rounding(
+        self, value: float, reach: float, length: float, scores: Vector | None = None
+    ) -> LossRounding:
+        """Return how far value and gradient may be off.
+
+        The value is a sum of ``g_i z_i`` and of the weights of active pairs, which are at most the risk plus
+        ``||g|| max |z|``. A pair taken for inactive because its difference rounds to 1 has a loss of u at
+        most; the plane of the others holds whichever they are.
+        """
+        del scores
+        active = min(value + length * reach, 1.0)
+        error = self._relative * (length * reach + active)
+        slope = self._relative * length
+        if self._sample_weight is not None:
+            error += 5.0 * self._sorted.relative * self._sorted.mass * (1.0 + 2.0 * reach)
+            slope += 2.0 * self._relative * active + 10.0 * self._sorted.relative * self._sorted.mass
+        return LossRounding(error + UNIT if reach > 0.0 else error, slope)
+
+    def risen(self, value: float, shift: float) -> float:
+        """Return what the risk is at most after a move: a difference of two scores moves twice as far."""
+        return value + 2.0 * shift
+
+    def steepest(self, value: float) -> float:
+        """Return the largest 1-norm of a gradient: every pair pulls at two rows."""
+        del value
+        return 2.0
+
 
 class SquaredHingeLoss(PairwiseLoss):
     """Mean of ``max(0, 1 - (p_j - p_i))^2``."""
 
     name = "squared_hinge"
     smooth = True
+
+    def rounding(
+        self, value: float, reach: float, length: float, scores: Vector | None = None
+    ) -> LossRounding:
+        """Return how far value and gradient may be off.
+
+        A slack t is right to ``u (1 + 2 t)``, and any t that is not negative gives a plane that holds. Sorted
+        queries have no slacks but differences of sums, whose error does not shrink with the risk.
+        """
+        del length
+        root = sqrt(value)
+        error = self._relative * value + UNIT * (2.0 * root + 4.0 * value + UNIT)
+        by_value, by_slope = self._sorted.rounding(reach, scores)
+        return LossRounding(error + by_value, 4.0 * self._relative * root + by_slope)
+
+    def risen(self, value: float, shift: float) -> float:
+        """Return what the risk is at most after a move: its root is a norm of the slacks."""
+        return float((sqrt(value) + 2.0 * shift) ** 2)
+
+    def steepest(self, value: float) -> float:
+        """Return the largest 1-norm of a gradient: four times the mean slack, which is at most the root."""
+        return 4.0 * sqrt(value)
+
+
+class _SortedQueries:
+    """The queries whose scores are sorted and summed, and what the rounding of these sums is measured in.
+
+    Sums over the partners of a row are differences of sums over all rows. In a query of n rows and weight W
+    with scores z about their median, a sum of weights is right to ``5 n u W`` then, and exact without
+    weights; one of scores is right to ``5 n u A`` with ``A = sum_i w_i |z_i|``.
+    """
+
+    def __init__(self, view: TrainingView, scale: Vector) -> None:
+        starts, sizes = view.query_ptr[:-1], np.diff(view.query_ptr)
+        weight = view.sample_weight
+        self._mass = sizes.astype(np.float64) if weight is None else np.add.reduceat(weight, starts)
+        self._scale = np.where(sizes > _ONE_BY_ONE, scale, 0.0)
+        self._starts, self._sizes, self._weight = starts, sizes, weight
+        self.mass = float(self._scale @ np.square(self._mass))
+        self.relative = UNIT * (int(sizes.max()) + 64)
+
+    def rounding(self, reach: float, scores: Vector | None) -> tuple[float, float]:
+        """Return the error of the squared hinge and that of its gradient, in the 1-norm."""
+        if self.mass == 0.0:
+            return 0.0, 0.0
+        by_query = self._mass * reach if scores is None else self._deviations(scores)
+        spread = float((self._scale * self._mass) @ by_query)
+        squares = float(self._scale @ np.square(by_query))
+        # Terms c (1 + z), sums of partners and z h, each by its errors; then their sum over the rows.
+        value = self.mass + 6.0 * spread + 2.0 * spread * reach + 7.0 * squares
+        slope = 11.0 * spread + 0.25 * self.mass
+        if self._weight is not None:
+            value += 10.0 * (self.mass + spread) * (1.0 + reach)
+            slope += 20.0 * (self.mass + spread)
+        return self.relative * value, self.relative * slope
+
+    def _deviations(self, scores: Vector) -> Vector:
+        """Return the sum of ``w |z|`` of each query, at least.
+
+        Without weights that about the mean is not below that about the median. With weights it may be, by the
+        distance of the two, which is at most the mean distance from the mean.
+        """
+        means = np.add.reduceat(scores, self._starts) / self._sizes
+        distance = np.abs(scores - np.repeat(means, self._sizes))
+        found: Vector = np.add.reduceat(distance, self._starts)
+        if self._weight is not None:
+            weighted = np.add.reduceat(distance * self._weight, self._starts)
+            found = weighted + found / self._sizes * self._mass
+        return found * (1.0 + 1e-9)
 
 
 def _check_sums(view: TrainingView, scale: Vector) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from marginrank._kernels import PreferencePairs, QueryLoss
 from marginrank.data import TrainingPairs
 from marginrank.losses.base import Recipe, Vector
 from marginrank.losses.native import NativeLoss
+from marginrank.rounding import UNIT, LossRounding
 
 
 class PreferenceLoss(NativeLoss):
@@ -42,6 +44,9 @@ class PreferenceLoss(NativeLoss):
         self._pairs = PreferencePairs(
             pairs, training.weight, training.margin, n_rows, self.smooth, self.all_active
         )
+        margin = np.ones(1) if training.margin is None else training.margin
+        self._largest_margin = float(np.abs(margin).max())
+        self._relative = UNIT * (2 * self.n_pairs + 256)
         super().__init__(self._pairs, n_rows, n_threads)
 
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
@@ -55,8 +60,51 @@ class HingePreferences(PreferenceLoss):
     name = "hinge"
     smooth = False
 
+    def rounding(
+        self, value: float, reach: float, length: float, scores: Vector | None = None
+    ) -> LossRounding:
+        """Return how far value and gradient may be off: a slack t of margin m is right to ``u (m + 2 t)``."""
+        del length, scores
+        error = self._relative * value + UNIT * (self._largest_margin + 2.0 * value)
+        return LossRounding(error if reach > 0.0 else self._relative * value, 2.0 * self._relative)
 
-class SquaredHingePreferences(PreferenceLoss):
+    def risen(self, value: float, shift: float) -> float:
+        """Return what the risk is at most after a move: a difference of two scores moves twice as far."""
+        return value + 2.0 * shift
+
+    def steepest(self, value: float) -> float:
+        """Return the largest 1-norm of a gradient: every pair pulls at two rows."""
+        del value
+        return 2.0
+
+
+class SquaredPreferences(PreferenceLoss):
+    """Base of the losses that are means of squares."""
+
+    def rounding(
+        self, value: float, reach: float, length: float, scores: Vector | None = None
+    ) -> LossRounding:
+        """Return how far value and gradient may be off.
+
+        A slack t of margin m is right to ``u (|m| + 2 |t|)``, and whichever t is taken gives a plane that
+        holds.
+        """
+        del length, scores
+        root = sqrt(value)
+        part = UNIT * (self._largest_margin + 2.0 * root) if reach > 0.0 else 0.0
+        error = self._relative * value + 2.0 * part * root + part * part
+        return LossRounding(error, 4.0 * self._relative * root)
+
+    def risen(self, value: float, shift: float) -> float:
+        """Return what the risk is at most after a move: its root is a norm of the slacks."""
+        return float((sqrt(value) + 2.0 * shift) ** 2)
+
+    def steepest(self, value: float) -> float:
+        """Return the largest 1-norm of a gradient: four times the mean slack, which is at most the root."""
+        return 4.0 * sqrt(value)
+
+
+class SquaredHingePreferences(SquaredPreferences):
     """Mean of ``max(0, margin - (p_win - p_lose))^2``."""
 
     name = "squared_hinge"

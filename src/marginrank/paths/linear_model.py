@@ -14,6 +14,7 @@ from marginrank.exceptions import MarginRankError
 from marginrank.paths.lower_lines import LowerLines, Node
 from marginrank.paths.path_base import PathOrigin, RankPath
 from marginrank.paths.tracing import mixed
+from marginrank.rounding import UNIT, relative_gap, upward
 from marginrank.solvers.spectral import SpectralPath
 from marginrank.threads import resolve_threads
 from marginrank.validation import Matrix, Vector
@@ -98,8 +99,7 @@ class LinearPath(RankPath):
         alpha : float
             From ``alpha_min_`` to ``alpha_max_``.
         """
-        value, bound = self.objective_at(alpha)
-        return max(value - bound, 0.0) / value if value > 0.0 else 0.0
+        return relative_gap(*self.objective_at(alpha))
 
     def scores_at(self, alpha: float) -> Vector:
         """Return the scores of the training rows.
@@ -217,6 +217,7 @@ class LinearRankPath(LinearPath):
         coefs: Array,
         nodes: list[Node],
         lines: LowerLines,
+        error: float,
         eps: float,
         status: str,
         scale: Vector | None = None,
@@ -232,6 +233,7 @@ class LinearRankPath(LinearPath):
         self.n_solutions_ = self.n_cuts_ = 0
         self._nodes = np.array(nodes)[::-1]
         self._lines = lines
+        self._error = error
 
     def __repr__(self) -> str:
         return (
@@ -258,8 +260,10 @@ class LinearRankPath(LinearPath):
             From ``alpha_min_`` to ``alpha_max_``.
         """
         wanted = self._check([alpha])
-        product = np.interp(wanted, self._nodes[:, 0], self._nodes[:, 1])
-        return float(product[0] / wanted[0]), float(self._lines.at(wanted)[0] / wanted[0])
+        product = float(np.interp(wanted, self._nodes[:, 0], self._nodes[:, 1])[0])
+        value = upward(product / float(wanted[0]) + self._error, 8.0)
+        bound = float(self._lines.at(wanted)[0] / wanted[0]) * (1.0 - 4.0 * UNIT)
+        return value, min(bound, value)
 
     def _scores(self, X: Matrix, alphas: Vector) -> Array:
         # One product for each stored model; those between them are the same mixtures of scores.

@@ -253,6 +253,7 @@ def certified_path(
         coefs=models if problem.scale is None else models / problem.scale,
         nodes=tracer.nodes,
         lines=tracer.lines,
+        error=tracer.error,
         eps=eps,
         status=status,
         scale=problem.scale,

@@ -14,13 +14,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.rounding import UNIT, upward
 from marginrank.validation import Vector
 
-_ROUNDING = 1e-14
+# Operations on the way to a point of a line.
+_STEPS = 8.0
 
 
 class Node(NamedTuple):
-    """Where the value of a path was computed: ``product`` is ``alpha`` times the objective."""
+    """Where the value of a path was computed: ``alpha`` times the objective is at most ``product``."""
 
     alpha: float
     product: float
@@ -53,17 +55,18 @@ class LowerLines:
 
     def add(self, alpha: float, level: float, length: float, n_active: int) -> None:
         """Add the line of a bound ``level - length^2 / (2 alpha)``."""
-        self._table = np.vstack([self._table, [alpha, level, 0.5 * length * length, n_active]])
+        self._table = np.vstack([self._table, [alpha, level, upward(0.5 * length * length), n_active]])
 
     def at(self, alphas: Vector) -> Vector:
-        """Return the highest line at each alpha."""
-        found: Vector = np.max(np.multiply.outer(alphas, self._table[:, 1]) - self._table[:, 2], axis=1)
+        """Return the highest line at each alpha, rounded downward."""
+        rise, fall = np.multiply.outer(alphas, self._table[:, 1]), self._table[:, 2]
+        found: Vector = np.max(rise - fall - _STEPS * UNIT * (np.abs(rise) + fall), axis=1)
         return found
 
     def prove(self, node: Node, eps: float) -> bool:
         """Whether the value at a node is within eps of the optimum."""
         highest = self.at(np.array([node.alpha]))[0]
-        return bool((1.0 - eps) * node.product <= highest + _ROUNDING * node.product)
+        return bool((1.0 - eps) * node.product <= highest)
 
     def hole(self, below: Node, above: Node, eps: float) -> tuple[float, float] | None:
         """Return the part between two nodes in which the chord is not known to be within eps, if any."""
@@ -81,8 +84,9 @@ class LowerLines:
 
     def _open(self, node: Node, eps: float) -> Vector:
         """Return by how much each line misses what it should reach at a node."""
-        line = node.alpha * self._table[:, 1] - self._table[:, 2]
-        return np.asarray((1.0 - eps - _ROUNDING) * node.product - line)
+        rise, fall = node.alpha * self._table[:, 1], self._table[:, 2]
+        line = rise - fall - _STEPS * UNIT * (np.abs(rise) + fall)
+        return np.asarray((1.0 - eps) * node.product - line)
 
 
 def on_chord(alpha: float, below: Node, above: Node) -> Node:

@@ -14,7 +14,8 @@ import numpy as np
 from scipy import optimize
 
 from marginrank.losses import Loss
-from marginrank.objective import Objective, Point
+from marginrank.objective import Objective, Point, combination
+from marginrank.rounding import upward
 from marginrank.validation import Vector
 
 _STEPS = 8
@@ -22,12 +23,24 @@ _SMALLEST_PART = 1e-10
 
 
 class Knot(NamedTuple):
-    """A model that was solved for: its alpha, coefficients, scores of the training rows, and objective."""
+    """A model that was solved for: its alpha, coefficients, scores of the training rows, and objective.
+
+    The scores are right to ``score_error``, and the objective is at most ``value``, or below by ``error``.
+    """
 
     alpha: float
     w: Vector
     scores: Vector
+    score_error: float
     value: float
+    error: float
+
+
+def knot_of(point: Point) -> Knot:
+    """Return what a path keeps of a point."""
+    error = upward(point.value_error)
+    value = upward(point.value + error, 1.0)
+    return Knot(point.objective.alpha, point.w, point.scores, point.score_error, value, error)
 
 
 def between(objective: Objective, lower: Knot, upper: Knot) -> Point:
@@ -35,13 +48,13 @@ def between(objective: Objective, lower: Knot, upper: Knot) -> Point:
     alpha = objective.alpha
     share = (alpha - lower.alpha) / (upper.alpha - lower.alpha)
     a, b = share * upper.alpha / alpha, (1.0 - share) * lower.alpha / alpha
-    scores = a * upper.scores + b * lower.scores
-    return Point(objective, a * upper.w + b * lower.w, scores, objective.loss.at(scores))
+    return combination(objective, [a, b], [upper, lower])
 
 
 def nearest_start(objective: Objective, knots: Sequence[Knot]) -> Point:
     """Return the better of the last knot and what the last two of them lead to."""
-    points = [Point(objective, knots[-1].w, knots[-1].scores, objective.loss.at(knots[-1].scores))]
+    last = knots[-1]
+    points = [Point(objective, last.w, last.scores, objective.loss.at(last.scores), last.score_error)]
     if len(knots) > 1:
         points.append(between(objective, knots[-2], knots[-1]))
     return min(points, key=lambda point: point.value)
@@ -59,8 +72,7 @@ def combined_start(objective: Objective, knots: Sequence[Knot]) -> Point:
         return best
     start = basis @ (models @ best.w)
     found = _descend(objective.loss, basis @ scores, objective.alpha, start)
-    p = (found @ basis) @ scores
-    last = Point(objective, (found @ basis) @ models, p, objective.loss.at(p))
+    last = combination(objective, found @ basis, knots)
     return min(best, last, key=lambda point: point.value)
 
 

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from marginrank.designs import Design
 from marginrank.losses import Loss
-from marginrank.objective import Objective, Point, find_gradients
+from marginrank.objective import Objective, Point, combination, find_gradients
 from marginrank.paths.knot_spacing import knots_between
 from marginrank.paths.lower_lines import LowerLines, Node, middle, on_chord
-from marginrank.paths.starting_points import Knot, between, combined_start, nearest_start
+from marginrank.paths.starting_points import Knot, between, combined_start, knot_of, nearest_start
+from marginrank.rounding import upward
 from marginrank.solvers import Callback, CuttingPlanes, QuasiNewton, Solver, SolverResult
 from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.validation import Vector
@@ -36,6 +37,8 @@ _FEW_FEATURES = 1000  # up to here knots lie evenly, as ``knot_spacing`` says
 # somewhere: a node that only just reaches eps proves nothing beside it.
 _SOLVED, _PROVED = 0.8, 0.95
 _QP_PRECISION = 0.02
+# What rounding adds to a value when the path is done must fit into what is left of eps.
+_FOR_ROUNDING = 1e-4
 _NARROWEST = 1e-9  # a hole that stays open down to here is one of rounding
 # Planes that come with the one that is needed, in the same read of X: where models between knots are to be
 # proved, as parts of the hole; where a solution starts, as parts of the way there from the last knot, as many
@@ -76,7 +79,9 @@ class PathTracer:
     models : list of ndarray
         The model at each.
     values : list of float
-        The objective at each.
+        What the objective at each is at most.
+    error : float
+        By how much rounding may raise the objective of a model between two of them.
     unproved : SolverResult or None
         The solution that ended the path before its time, because its gap stayed above eps.
     nodes : list of Node
@@ -104,9 +109,10 @@ class PathTracer:
     ) -> None:
         self._step_limit = step_limit
         self._objective = Objective(design, loss, 1.0)
-        self._eps = eps
+        self._eps = (1.0 - _FOR_ROUNDING) * eps
         self._solver = at_tolerance(QuasiNewton() if solver is None else solver, _SOLVED * eps)
         self._planes = CuttingPlanes(1.0, design.shape[1]) if planes is None else planes
+        self._planes.columns = self._objective.columns
         self._memories: list[InverseHessian] = [] if memories is None else memories
         self._combine = combine
         self._find_start = combined_start if combine else nearest_start
@@ -118,6 +124,7 @@ class PathTracer:
         self.alphas: list[float] = []
         self.models: list[Vector] = []
         self.values: list[float] = []
+        self.error = 0.0
         self.unproved: SolverResult | None = None
         self.nodes: list[Node] = []
         self.lines = LowerLines()
@@ -155,7 +162,7 @@ class PathTracer:
         if upper is None:
             return "stalled"
         self._keep(upper)
-        self.nodes.append(_node(upper))
+        self.nodes.append(self._node(upper))
         last: tuple[Knot, Knot] | None = None
         dear = np.inf
         even = not self._combine or self._objective.n_features <= _FEW_FEATURES
@@ -205,10 +212,9 @@ class PathTracer:
         if result.status == "interrupted":
             raise KeyboardInterrupt
         self.n_solutions += 1
-        point = result.point
-        knot = Knot(alpha, point.w, point.scores, point.value)
+        knot = knot_of(result.point)
         self._bound(knot.alpha, knot.value)
-        if not self.lines.prove(_node(knot), _PROVED * self._eps):
+        if not self.lines.prove(self._node(knot), _PROVED * self._eps):
             return None
         self.unproved = None
         self._recent = sorted([*self._recent, knot], key=lambda knot: -knot.alpha)[-_SPAN:]
@@ -226,7 +232,7 @@ class PathTracer:
 
         What it takes more passes to prove than ``dear`` stays unproved.
         """
-        todo = [(lower, upper, _node(lower), _node(upper))]
+        todo = [(lower, upper, self._node(lower, upper), self._node(upper, lower))]
         while todo:
             lower, upper, below, above = todo.pop()
             hole = self.lines.hole(below, above, self._eps)
@@ -241,7 +247,7 @@ class PathTracer:
                 todo.append((lower, upper, below, above))
                 continue
             point = between(self._objective.with_alpha(alpha), lower, upper)
-            node = Node(alpha, alpha * point.value)
+            node = self._node(knot_of(point), lower, upper)
             if self._prove_by_planes(point, node, lower, upper, hole):
                 todo += [(lower, upper, below, node), (lower, upper, node, above)]
                 continue
@@ -250,7 +256,10 @@ class PathTracer:
                 return False
             todo = [part for part in todo if part[1] is not upper]
             upper = self._knot_at(above, lower, upper)
-            todo += [(lower, knot, _node(lower), _node(knot)), (knot, upper, _node(knot), above)]
+            todo += [
+                (lower, knot, self._node(lower, knot), self._node(knot, lower)),
+                (knot, upper, self._node(knot, upper), above),
+            ]
         return True
 
     def _prove_by_planes(
@@ -272,7 +281,7 @@ class PathTracer:
 
     def _open_points(self, lower: Knot, upper: Knot) -> list[Point]:
         """Return the points whose planes the proof between two knots will ask for first, if for any."""
-        below, above = _node(lower), _node(upper)
+        below, above = self._node(lower, upper), self._node(upper, lower)
         hole = self.lines.hole(below, above, self._eps)
         if hole is None:
             return []
@@ -291,17 +300,12 @@ class PathTracer:
         self.passes += objective.passes
         for point in points:
             slope = point.risk_gradient
-            self._planes.add(slope, point.risk - float(slope @ point.w))
+            self._planes.add(slope, point.risk - float(slope @ point.w), point.plane_rounding)
 
     def _on_the_way(self, start: Point, parts: Sequence[float]) -> list[Point]:
         """Return points on the line from the last knot to where a solution starts, and beyond."""
-        last, objective = self._recent[-1], start.objective
-        points = []
-        for part in parts:
-            scores = last.scores + part * (start.scores - last.scores)
-            w = last.w + part * (start.w - last.w)
-            points.append(Point(objective, w, scores, objective.loss.at(scores)))
-        return points
+        last = self._recent[-1]
+        return [combination(start.objective, [1.0 - part, part], [last, start]) for part in parts]
 
     def _prolong(self, lower: Knot, upper: Knot, node: Node) -> None:
         """Add what was proved between two knots, down to a node."""
@@ -314,14 +318,19 @@ class PathTracer:
         """Return the model of the path at a node as a knot; the path does not change by it."""
         if node.alpha == upper.alpha:
             return upper
-        point = between(self._objective.with_alpha(node.alpha), lower, upper)
-        knot = Knot(node.alpha, point.w, point.scores, point.value)
+        knot = knot_of(between(self._objective.with_alpha(node.alpha), lower, upper))
         self._keep(knot)
         return knot
+
+    def _node(self, knot: Knot, *mixed_with: Knot) -> Node:
+        """Return the value of a knot for the models that mix it with others, which rounds again."""
+        error = max(self.error, knot.error, *(other.error for other in mixed_with))
+        return Node(knot.alpha, upward(knot.alpha * upward(knot.value + error)))
 
     def _keep(self, knot: Knot) -> None:
         self.alphas.append(knot.alpha)
         self.models.append(knot.w)
+        self.error = max(self.error, knot.error)
         self.values.append(knot.value)
 
     def _end_at_last_node(self) -> None:
@@ -390,7 +399,3 @@ def minimize(
     if isinstance(solver, QuasiNewton):
         return solver.minimize(objective, start, callback, planes, memories)
     return solver.minimize(objective, start, callback, planes)
-
-
-def _node(knot: Knot) -> Node:
-    return Node(knot.alpha, knot.alpha * knot.value)

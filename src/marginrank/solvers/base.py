@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.rounding import PlaneRounding
+
 Vector = NDArray[np.float64]
 
 
@@ -34,6 +36,14 @@ class Point(Protocol):
     @property
     def risk_gradient(self) -> Vector:
         """A (sub)gradient of ``R`` at ``w``; costs half a pass over X when first asked for."""
+
+    @property
+    def value_error(self) -> float:
+        """By how much ``J(w)``, in exact arithmetic, may exceed ``value``."""
+
+    @property
+    def plane_rounding(self) -> PlaneRounding:
+        """How far the plane ``R(v) >= risk + risk_gradient.(v - w)`` may be off."""
 
     def hvp(self, v: Vector) -> Vector:
         """Product of the Hessian of ``J`` (regulariser included) with ``v``; one pass over X."""
@@ -59,6 +69,10 @@ class Objective(Protocol):
     n_features: int
     passes: float
     smooth: bool
+
+    @property
+    def columns(self) -> Vector | None:
+        """In what the errors of gradients are measured, by entry: see :class:`PlaneRounding`; None is 1."""
 
     def at(self, w: Vector) -> Point:
         """Evaluate at ``w``."""
@@ -95,7 +109,10 @@ Callback = Callable[[Progress], bool | None]
 
 @dataclass(frozen=True)
 class SolverResult:
-    """The best point found and how good it is known to be.
+    """The best point found and how good it is known to be, rounding included.
+
+    The objective at ``w`` is at most ``value``, the optimum at least ``bound``. ``rounding`` is the part of
+    ``gap`` that rounding alone makes, which no further iteration would take away.
 
     ``point`` is that point itself, with all that was computed there: those who keep many results let it go.
     """
@@ -107,6 +124,7 @@ class SolverResult:
     n_iter: int
     status: str
     history: Sequence[Progress] = field(repr=False)
+    rounding: float = 0.0
     point: Any = field(default=None, repr=False, compare=False)
 
 

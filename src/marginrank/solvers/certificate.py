@@ -8,16 +8,21 @@ from time import perf_counter
 
 import numpy as np
 
+from marginrank.rounding import relative_gap, upward
 from marginrank.solvers.base import Callback, Objective, Point, Progress, SolverResult, Vector
 from marginrank.solvers.planes import CuttingPlanes
 
 # The quadratic programme is solved to this part of the gap that is asked for: what it leaves open is not
 # worth a pass over the data.
 _QP_PRECISION = 0.02
+# A gap above tol of which all but this part of tol is rounding stays above it.
+_HOPELESS = 0.1
 
 
 class Certificate:
     """Best value from above, cutting planes from below, and the progress between them.
+
+    Both hold in exact arithmetic: they carry the rounding of all that they are made of.
 
     Parameters
     ----------
@@ -51,7 +56,10 @@ class Certificate:
         self.tol = tol
         self.planes = CuttingPlanes(objective.alpha, objective.n_features) if planes is None else planes
         self.planes.alpha = objective.alpha
+        self.planes.columns = objective.columns
         self.bound = 0.0
+        self._unrounded = 0.0
+        self._looked_again = False
         self.history: list[Progress] = []
         self._best: Point | None = None
         self._callback = callback
@@ -59,7 +67,7 @@ class Certificate:
 
     @property
     def best(self) -> Point:
-        """The point with the lowest value so far."""
+        """The point with the lowest value so far, rounding included."""
         if self._best is None:
             raise RuntimeError("No point has been observed yet.")
         return self._best
@@ -70,14 +78,25 @@ class Certificate:
         return self._best is not None
 
     @property
+    def value(self) -> float:
+        """What the objective at the best point is at most."""
+        return _upper(self.best)
+
+    @property
     def slack(self) -> float:
         """Best value minus bound."""
-        return self.best.value - self.bound
+        return self.value - self.bound
 
     @property
     def gap(self) -> float:
-        """The slack relative to the best value; 0 where that value is 0."""
-        return self.slack / self.best.value if self.best.value > 0.0 else 0.0
+        """The slack relative to the best value, from 0 to 1; 0 where that value is 0."""
+        return relative_gap(self.value, self.bound)
+
+    @property
+    def rounding(self) -> float:
+        """The part of the gap that rounding alone makes."""
+        best = self.best
+        return max(self.gap - relative_gap(best.value, min(self._unrounded, best.value)), 0.0)
 
     @property
     def iteration(self) -> int:
@@ -86,24 +105,29 @@ class Certificate:
 
     def observe(self, point: Point) -> None:
         """Take note of a point's value, which costs nothing."""
-        if self._best is None or point.value < self._best.value:
+        if self._best is None or _upper(point) < _upper(self._best):
             self._best = point
 
     def cut(self, point: Point) -> Vector:
         """Add the plane of a point and return the gradient of the whole objective there."""
         self.observe(point)
         slope = point.risk_gradient
-        self.planes.add(slope, point.risk - float(slope @ point.w))
+        self.planes.add(slope, point.risk - float(slope @ point.w), point.plane_rounding)
         return slope + self.objective.alpha * point.w
 
     def report(self) -> str | None:
         """Improve the bound, log the iteration, and say why the run is over, if it is."""
-        value = self.best.value
-        bound = self.planes.bound(_QP_PRECISION * self.tol * value)
-        self.bound = min(max(self.bound, bound), value)
+        self._improve_bound()
+        hopeless = self._is_hopeless()
+        if hopeless and not self._looked_again:
+            # Scores that were made of others carry the errors of all of them.
+            self._looked_again = True
+            self.cut(self.objective.at(self.best.w))
+            self._improve_bound()
+            hopeless = self._is_hopeless()
         progress = Progress(
             iteration=len(self.history),
-            value=value,
+            value=self.value,
             bound=self.bound,
             gap=self.gap,
             passes=self.objective.passes,
@@ -114,13 +138,24 @@ class Certificate:
         stop = self._callback is not None and bool(self._callback(replace(progress, w=self.best.w)))
         if self.gap <= self.tol:
             return "converged"
-        return "stopped" if stop else None
+        return "stopped" if stop else "stalled" if hopeless else None
+
+    def _improve_bound(self) -> None:
+        bound = self.planes.bound(_QP_PRECISION * self.tol * self.best.value)
+        self._unrounded = max(self._unrounded, self.planes.unrounded)
+        self.bound = min(max(self.bound, bound), self.value)
+
+    def _is_hopeless(self) -> bool:
+        """Whether the gap is above tol, and so is what rounding makes of it."""
+        gap, rounding = self.gap, self.rounding
+        left = gap - rounding
+        return gap > self.tol and (left <= _HOPELESS * self.tol or (left <= self.tol <= rounding))
 
     def settled(self, window: int, part: float) -> bool:
         """Whether the best value fell by less than ``part`` of the slack in ``window`` iterations."""
         if len(self.history) <= window:
             return False
-        return self.history[-1 - window].value - self.best.value < part * self.slack
+        return self.history[-1 - window].value - self.value < part * self.slack
 
     def stuck(self, window: int, shrink: float) -> bool:
         """Whether the slack of ``window`` iterations ago has not shrunk below ``shrink`` times itself."""
@@ -134,14 +169,20 @@ class Certificate:
         best = self.best
         return SolverResult(
             w=best.w,
-            value=best.value,
+            value=self.value,
             bound=self.bound,
             gap=self.gap,
             n_iter=max(self.iteration, 0),
             status=status,
             history=tuple(self.history),
+            rounding=self.rounding,
             point=best,
         )
+
+
+def _upper(point: Point) -> float:
+    """Return what the objective at a point is at most."""
+    return upward(point.value + point.value_error, 1.0) if point.value_error > 0.0 else point.value
 
 
 def certify(

@@ -5,7 +5,8 @@ planes do not depend on ``alpha``. With weights ``theta`` on the simplex,
 
     min_w R(w) + alpha/2 ||w||^2  >=  b.theta - ||sum_k theta_k a_k||^2 / (2 alpha),
 
-and the best ``theta`` is a small quadratic programme over the Gram matrix of the planes.
+and the best ``theta`` is a small quadratic programme over the Gram matrix of the planes. Planes are known up
+to their rounding, and so is this sum; :mod:`marginrank.rounding` says how the bound holds all the same.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import simplex_qp
+from marginrank.rounding import TINY, UNIT, PlaneRounding, upward
 from marginrank.solvers.base import Vector
 
 _T = TypeVar("_T", bound=np.generic)
 
 # Nearly parallel planes make the pairwise steps short; later calls continue from where this one stopped.
 _MAX_QP_STEPS = 1_000
-_ROUNDING = 16.0 * float(np.finfo(np.float64).eps)
 
 
 class CuttingPlanes:
@@ -41,6 +42,10 @@ class CuttingPlanes:
     ----------
     level, length : float
         The last bound in parts: the same planes prove ``level - length^2 / (2 alpha)`` at every other alpha.
+    unrounded : float
+        What the last bound would be if nothing were rounded.
+    columns : ndarray of shape (n_features,) or None
+        In what the errors of slopes are measured, by entry; None is 1.
 
     Notes
     -----
@@ -58,11 +63,16 @@ class CuttingPlanes:
         self._theta: Vector = np.zeros(size)
         self._theta[0] = 1.0
         self._last_active: NDArray[np.int64] = np.zeros(size, dtype=np.int64)
+        self._taken_off: Vector = np.zeros(size)
+        self._errors: Vector = np.zeros(size)
+        self._lengths: Vector = np.zeros(size)
         self._mean_slope: Vector = np.zeros(n_features)
+        self.columns: Vector | None = None
         self._clock = 0
         self._n = 1
         self.level = 0.0
         self.length = 0.0
+        self.unrounded = 0.0
 
     def __len__(self) -> int:
         return self._n
@@ -72,8 +82,8 @@ class CuttingPlanes:
         """The weights of the planes in the current bound."""
         return self._theta[: self._n].copy()
 
-    def add(self, slope: Vector, offset: float) -> None:
-        """Add the plane ``R(w) >= slope.w + offset``."""
+    def add(self, slope: Vector, offset: float, rounding: PlaneRounding | None = None) -> None:
+        """Add the plane ``R(w) >= slope.w + offset``, which is known up to a rounding."""
         if self._n == len(self._offsets):
             self._make_room()
         n = self._n
@@ -81,7 +91,12 @@ class CuttingPlanes:
         products = self._slopes[: n + 1] @ slope
         self._gram[n, : n + 1] = products
         self._gram[: n + 1, n] = products
-        self._offsets[n] = offset
+        rounding = PlaneRounding() if rounding is None else rounding
+        self._offsets[n] = offset - rounding.offset
+        self._taken_off[n] = rounding.offset
+        self._errors[n] = rounding.slope
+        # Without columns every entry is measured in 1.
+        self._lengths[n] = np.abs(slope).max() if rounding.length is None else rounding.length
         self._theta[n] = 0.0
         self._last_active[n] = self._clock
         self._n = n + 1
@@ -100,13 +115,26 @@ class CuttingPlanes:
         self._clock += 1
         self._last_active[:n][theta > 0.0] = self._clock
         active = np.flatnonzero(theta)
-        self._mean_slope = theta[active] @ self._slopes[active]
-        # What rounding may have taken from the mean slope and from the offsets is not claimed. It matters
-        # for huge features, whose slopes cancel: 1e-16 of 1e15, squared, over alpha, is not small.
-        lengths = np.sqrt(np.diagonal(gram))
-        self.length = float(np.linalg.norm(self._mean_slope)) + _ROUNDING * float(theta @ lengths)
-        self.level = float(offsets @ theta) - _ROUNDING * float(np.abs(offsets) @ theta)
-        return self.level - self.length * self.length / (2.0 * self.alpha)
+        steps = len(active) + 4.0
+        # The weights must not exceed 1 together; what is missing goes to the plane 0.
+        weights = theta[active] * (1.0 - 2.0 * (n + 4.0) * UNIT)
+        self._mean_slope = weights @ self._slopes[active]
+        offsets = offsets[active]
+        level, squares = float(weights @ offsets), float(self._mean_slope @ self._mean_slope)
+        self.unrounded = level + float(weights @ self._taken_off[active]) - squares / (2.0 * self.alpha)
+        self.level = level - 2.0 * steps * UNIT * float(weights @ np.abs(offsets))
+        self.length = self._longest(weights, active, steps)
+        half = upward(self.length * self.length / (2.0 * self.alpha))
+        return self.level - half - 2.0 * UNIT * (abs(self.level) + half)
+
+    def _longest(self, weights: Vector, active: NDArray[np.int64], steps: float) -> float:
+        """Return what the length of the true mean slope is at most."""
+        error = float(weights @ self._errors[active]) + steps * UNIT * float(weights @ self._lengths[active])
+        if not np.isfinite(error):
+            return float(np.inf)
+        entries = np.abs(self._mean_slope)
+        entries += upward(error, steps) * (1.0 if self.columns is None else self.columns)
+        return upward(float(np.linalg.norm(entries)), len(entries) + 4.0) + (TINY if error > 0.0 else 0.0)
 
     def minimizer(self) -> Vector:
         """Return the minimiser of the model ``max_k (a_k.w + b_k) + alpha/2 ||w||^2`` for the last bound."""
@@ -121,6 +149,9 @@ class CuttingPlanes:
         self._offsets = _grown(self._offsets, (size,))
         self._theta = _grown(self._theta, (size,))
         self._last_active = _grown(self._last_active, (size,))
+        self._taken_off = _grown(self._taken_off, (size,))
+        self._errors = _grown(self._errors, (size,))
+        self._lengths = _grown(self._lengths, (size,))
 
     def _drop_idle(self) -> bool:
         """Drop the longest idle quarter of the planes; False if all of them carry weight."""
@@ -133,6 +164,8 @@ class CuttingPlanes:
         n = len(keep)
         self._gram[:n, :n] = self._gram[np.ix_(keep, keep)]
         for array in (self._offsets, self._theta, self._last_active):
+            array[:n] = array[keep]
+        for array in (self._taken_off, self._errors, self._lengths):
             array[:n] = array[keep]
         # One row at a time and downward, so that no second copy of all planes is needed.
         for new, old in enumerate(keep):

@@ -42,6 +42,11 @@ def risk(model, X, y, qid, *targets):
     )
 
 
+def bounds_from_above(objective, value):
+    """Whether an objective is what a value is at most: above it by rounding, and not by more."""
+    return value <= objective <= value * (1.0 + 1e-10)
+
+
 # What is trained
 
 
@@ -58,7 +63,7 @@ def risk(model, X, y, qid, *targets):
 def test_the_objective_is_the_risk_of_the_target_without_its_cutoff(target, parts):
     model = StructuredRankSVM(target, alpha=1e-2).fit(X, Y, qid=QID)
     expected = risk(model, X, Y, QID, *parts) + 0.5e-2 * model.coef_ @ model.coef_
-    assert model.objective_ == pytest.approx(expected, rel=1e-12)
+    assert bounds_from_above(model.objective_, expected)
 
 
 def test_truncate_trains_with_the_cutoffs_of_those_that_have_one():
@@ -69,13 +74,13 @@ def test_truncate_trains_with_the_cutoffs_of_those_that_have_one():
     x[y == 1] += 1.5
     model = StructuredRankSVM({"map": 1.0, "ndcg@3": 2.0}, truncate=True, alpha=1e-2).fit(x, y, qid=qid)
     expected = risk(model, x, y, qid, ("map", 1.0, {}), ("ndcg", 2.0, {"cutoff": 3}))
-    assert model.objective_ == pytest.approx(expected + 0.5e-2 * model.coef_ @ model.coef_, rel=1e-12)
+    assert bounds_from_above(model.objective_, expected + 0.5e-2 * model.coef_ @ model.coef_)
 
 
 def test_relevance_and_discount_reach_the_loss():
     model = StructuredRankSVM("ndcg", relevance=2, discount="letor", alpha=1e-2).fit(X, Y, qid=QID)
     expected = risk(model, X, Y, QID, ("ndcg", 1.0, {"relevance": 2.0, "discount": "letor"}))
-    assert model.objective_ == pytest.approx(expected + 0.5e-2 * model.coef_ @ model.coef_, rel=1e-12)
+    assert bounds_from_above(model.objective_, expected + 0.5e-2 * model.coef_ @ model.coef_)
     assert model.relevance_ == 2
 
 
@@ -131,7 +136,7 @@ def test_the_feature_map_goes_to_the_targets_that_have_it():
     scores = x @ model.coef_
     expected = structured_loss(view, "map").at(scores).value
     expected += structured_loss(view, "mrr", "mrr").at(scores).value + 0.05 * model.coef_ @ model.coef_
-    assert model.objective_ == pytest.approx(expected, rel=1e-12)
+    assert bounds_from_above(model.objective_, expected)
 
 
 def test_query_weights_mean_repetition():

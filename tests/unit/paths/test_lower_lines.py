@@ -44,7 +44,8 @@ def test_the_line_zero_proves_nothing_but_a_value_of_zero():
 
 def test_a_node_is_proved_within_eps_and_not_beyond():
     lines = lines_of([(1.0, 1.0, 0.0)])
-    assert lines.prove(Node(1.0, 1.0 / (1 - EPS)), EPS)
+    assert lines.prove(Node(1.0, (1.0 - 1e-12) / (1 - EPS)), EPS)
+    assert not lines.prove(Node(1.0, 1.0 / (1 - EPS)), EPS)  # a line is only known up to its rounding
     assert not lines.prove(Node(1.0, 1.0001 / (1 - EPS)), EPS)
 
 

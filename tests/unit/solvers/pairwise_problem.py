@@ -2,9 +2,13 @@
 
 import numpy as np
 
+from marginrank.rounding import PlaneRounding
+
 
 class PairwiseProblem:
     """``mean max(0, 1 - (x_j - x_i) w)^power + alpha/2 ||w||^2`` over the pairs with ``y_i < y_j``."""
+
+    columns = None
 
     def __init__(self, X, y, alpha, power=1, margin=1.0):
         lower, higher = np.nonzero(y[:, None] < y[None, :])
@@ -31,6 +35,9 @@ class PairwiseProblem:
 
 
 class _Point:
+    value_error = 0.0
+    plane_rounding = PlaneRounding()
+
     def __init__(self, problem, w, margins):
         problem.n_evaluations += 1
         self.problem = problem

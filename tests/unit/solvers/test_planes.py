@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from pairwise_problem import random_problem
@@ -109,7 +111,10 @@ def test_the_parts_of_a_bound_prove_it_at_every_other_alpha():
     problem = random_problem(alpha=1e-2)
     planes = CuttingPlanes(problem.alpha, problem.n_features)
     add_planes(planes, problem, random_points(20, 8))
-    assert planes.bound(1e-9) == planes.level - planes.length**2 / (2 * problem.alpha)
+    bound = planes.bound(1e-9)
+    parts = Fraction(planes.level) - Fraction(planes.length) ** 2 / (2 * Fraction(problem.alpha))
+    assert Fraction(bound) <= parts
+    assert bound == pytest.approx(float(parts), rel=1e-14)
     level, length = planes.level, planes.length
     for alpha in (1e-3, 1e-1):
         planes.alpha = alpha

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log2
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from marginrank.exceptions import MarginRankError
 from marginrank.losses.base import Recipe, Vector
 from marginrank.losses.native import NativeLoss
 from marginrank.losses.recipes import QueryRecipe, structured
+from marginrank.rounding import UNIT, LossRounding
 
 Discount: TypeAlias = Literal["log2", "letor"]
 RankWeight: TypeAlias = Literal["fourth_root", "discount"]
@@ -56,9 +58,15 @@ class StructuredLoss(NativeLoss):
         Labels, weights and query offsets, in the order of the scores.
     n_threads : int
         Threads to use; the result does not depend on it.
+    pull : float, default=4
+        What the 1-norm of a gradient is at most: 4 for averaged differences, as every pair in wrong order
+        counts twice, against it and not for it, and has two ends.
     kernel : StructuredLoss, optional
         The compiled loss, where it is there already.
     """
+
+    #: What the risk is at most where all scores are equal.
+    total = 1.0
 
     smooth = False
     feature_map: ClassVar[str]
@@ -69,6 +77,8 @@ class StructuredLoss(NativeLoss):
         curvature: Vector,
         view: TrainingView,
         n_threads: int,
+        *,
+        pull: float = 4.0,
         kernel: _kernels.StructuredLoss | None = None,
     ) -> None:
         kernel = recipe.build(n_threads) if kernel is None else kernel
@@ -77,7 +87,32 @@ class StructuredLoss(NativeLoss):
         self.structured = kernel
         self._curvature = curvature
         self._query_ptr = view.query_ptr
+        self.pull = pull
+        longest, n_queries = int(np.diff(view.query_ptr).max()), len(view.query_ptr) - 1
+        self._relative = UNIT * (4.0 * (longest + 16) * (log2(longest) + 2.0) + n_queries)
         super().__init__(kernel, len(view.y), n_threads)
+
+    def rounding(
+        self, value: float, reach: float, length: float, scores: Vector | None = None
+    ) -> LossRounding:
+        """Return how far value and gradient may be off.
+
+        The ranking that is found gives a plane that holds, whether or not it is the worst one. It is worst up
+        to the rounding of the sums that are compared: of as many terms as a query has rows, which make up its
+        Delta and its differences of scores, for each of the levels of a divided search.
+        """
+        del value, length, scores
+        error = self._relative * (self.total + self.pull * reach)
+        return LossRounding(error, self._relative * self.pull)
+
+    def risen(self, value: float, shift: float) -> float:
+        """Return what the risk is at most after a move: it is piecewise linear."""
+        return value + self.pull * shift
+
+    def steepest(self, value: float) -> float:
+        """Return the largest 1-norm of a gradient."""
+        del value
+        return self.pull
 
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
         """Return row weights and query offsets for a diagonal that has the scale of the risk's curvature."""

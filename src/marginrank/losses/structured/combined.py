@@ -45,4 +45,6 @@ class CombinedLoss(StructuredLoss):
         kernel = StructuredSum([loss.structured for _, loss in parts], weights)
         recipe = SumRecipe(tuple(loss.recipe for _, loss in parts), weights)
         curvature = sum(weight * loss.curvature()[0] for weight, loss in parts)
-        super().__init__(recipe, np.asarray(curvature), view, n_threads, kernel)
+        pull = sum(weight * loss.pull for weight, loss in parts)
+        super().__init__(recipe, np.asarray(curvature), view, n_threads, pull=pull, kernel=kernel)
+        self.total = float(weights.sum())

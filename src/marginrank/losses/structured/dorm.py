@@ -60,7 +60,9 @@ class DormLoss(StructuredLoss):
         scale = query_scale(view, counted)
         recipe = recipe_of(view._replace(y=np.exp2(view.y) - 1.0), scale, "StructuredDorm", discount, weight)
         curvature = by_row(view, 2.0 * scale * (weight[0] - weight[np.diff(view.query_ptr) - 1]))
-        super().__init__(recipe, curvature, view, n_threads)
+        # Weights of a ranking against those of the ideal one, row by row.
+        pull = 2.0 * float(scale @ np.cumsum(weight)[np.diff(view.query_ptr) - 1])
+        super().__init__(recipe, curvature, view, n_threads, pull=pull)
         assert isinstance(self.structured, StructuredDorm)
         _check_size(self.structured.longest_assignment)
 

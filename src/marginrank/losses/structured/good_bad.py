@@ -121,7 +121,9 @@ class MrrFirstLoss(StructuredLoss):
         recipe = recipe_of(view, scale, "StructuredMrrFirst", options.relevance, cutoff)
         n_good, _ = _counts(view, options.relevance)
         curvature = 0.25 * n_good.clip(1.0) * _averaged_curvature(view, options.relevance, scale)
-        super().__init__(recipe, curvature, view, n_threads)
+        # The first good row meets every bad one at most.
+        pull = 2.0 * float(scale @ np.diff(view.query_ptr))
+        super().__init__(recipe, curvature, view, n_threads, pull=pull)
 
 
 def without_cutoff(name: str, options: TargetOptions) -> None:
