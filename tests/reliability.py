@@ -36,6 +36,8 @@ ORACLES = {
     "PreferencePairs": "tests/brute_force.py",
     "QueryLoss": "tests/contract/test_losses.py",
     "RowFile": "native/tests/test_row_file.cpp",
+    "RowProductF32": "native/tests/test_row_product.cpp",
+    "RowProductF64": "native/tests/test_row_product.cpp",
     "StructuredAuc": "tests/structured_oracle.py",
     "StructuredDorm": "tests/structured_oracle.py",
     "StructuredLoss": "tests/structured_oracle.py",

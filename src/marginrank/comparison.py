@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from marginrank.exceptions import MarginRankError
+from marginrank import validation as gate
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.metrics import Evaluation, Metric, evaluate, parse_metric
 from marginrank.metrics.evaluator import weighted_mean
 from marginrank.metrics.names import spell_metric
 from marginrank.paired_tests import ROUNDING, TESTS, holm, run_tests
+from marginrank.parameters import as_list, check_count, check_seed
 from marginrank.validation import Vector
 
+# Each takes memory and time; beyond this no p-value is told apart.
+_MOST_RESAMPLES = 10_000_000
 _HEADS = {"t": "p: t", "randomization": "rand.", "bootstrap": "boot."}
 
 
@@ -98,6 +101,13 @@ class Comparison(Mapping[str, MetricComparison]):
             raise KeyError(name)
         return spelled
 
+    def _compared(self, metric: Any) -> str:
+        try:
+            return self._name(metric)
+        except KeyError:
+            known = ", ".join(map(repr, self))
+            raise MarginRankError(f"metric must be one of {known}; got {shown(metric)}.") from None
+
     def most_changed(self, metric: str | Metric | None = None, n: int = 5) -> list[QueryChange]:
         """Return the queries that changed most, the largest change first.
 
@@ -115,12 +125,13 @@ class Comparison(Mapping[str, MetricComparison]):
         >>> result.most_changed()
         [QueryChange(query='y', a=0.5, b=1.0, difference=0.5)]
         """
-        name = next(iter(self)) if metric is None else self._name(metric)
+        n = check_count(n, "n", least=0)
+        name = next(iter(self)) if metric is None else self._compared(metric)
         a, b = self.a.per_query[name], self.b.per_query[name]
         change = np.nan_to_num(_differences(self.a, self.b, name))
         ids = self.a.query_ids
         names = [None] * len(a) if ids is None else ids.tolist()
-        largest = np.argsort(-np.abs(change), kind="stable")[: max(n, 0)]
+        largest = np.argsort(-np.abs(change), kind="stable")[:n]
         return [
             QueryChange(names[q], float(a[q]), float(b[q]), float(change[q])) for q in largest if change[q]
         ]
@@ -226,20 +237,20 @@ def compare(
     (True, True)
     """
     tests = _check_tests(tests)
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, Integral) or int(n_resamples) < 1:
-        raise MarginRankError(f"n_resamples must be an integer of at least 1; got {n_resamples!r}.")
+    n_resamples = check_count(n_resamples, "n_resamples", most=_MOST_RESAMPLES)
+    seed = _seed(random_state)
+    y = gate.check_only_labels(y)
     options: dict[str, Any] = {"qid": qid, "group": group, "metrics": metrics, "flavor": flavor}
     a, b = (
-        _evaluate(y, scores, name, docid=docid, n_jobs=n_jobs, **options)
+        evaluate(y, gate.check_scores(scores, len(y), name), docid=docid, n_jobs=n_jobs, **options)
         for name, scores in (("scores_a", scores_a), ("scores_b", scores_b))
     )
-    seed = _seed(random_state)
     p_values: dict[str, dict[str, float]] = {}
     intervals: dict[str, tuple[float, float]] = {}
     for name in a:
         difference = _differences(a, b, name)
         counts = difference[~np.isnan(difference)]
-        p_values[name], intervals[name] = run_tests(counts, tests, int(n_resamples), seed)
+        p_values[name], intervals[name] = run_tests(counts, tests, n_resamples, seed)
     p_holm = {test: holm([p_values[name][test] for name in a]) for test in tests}
     results = {
         name: _result(a, b, name, intervals[name], p_values[name], {test: p_holm[test][k] for test in tests})
@@ -249,21 +260,10 @@ def compare(
 
 
 def _check_tests(tests: str | Sequence[str]) -> tuple[str, ...]:
-    chosen = (tests,) if isinstance(tests, str) else tuple(tests)
-    unknown = [test for test in chosen if test not in TESTS]
-    if unknown or not chosen:
-        got = repr(unknown[0]) if unknown else "none"
-        raise MarginRankError(f"tests must be among {', '.join(map(repr, TESTS))}; got {got}.")
+    chosen = [tests] if isinstance(tests, str) else as_list(tests)
+    if not chosen or not all(isinstance(test, str) and test in TESTS for test in chosen):
+        raise MarginRankError(f"tests must be among {', '.join(map(repr, TESTS))}; got {shown(tests)}.")
     return tuple(dict.fromkeys(chosen))
-
-
-def _evaluate(y: Any, scores: Any, name: str, **options: Any) -> Evaluation:
-    try:
-        return evaluate(y, scores, **options)
-    except MarginRankError as error:
-        if str(error).startswith("scores "):
-            raise type(error)(f"{name}{str(error)[len('scores') :]}") from None
-        raise
 
 
 def _seed(random_state: int | np.random.Generator | None) -> int:
@@ -271,11 +271,7 @@ def _seed(random_state: int | np.random.Generator | None) -> int:
         return int(random_state.integers(2**63))
     if random_state is None:
         return int(np.random.default_rng().integers(2**63))
-    if isinstance(random_state, bool) or not isinstance(random_state, Integral) or int(random_state) < 0:
-        raise MarginRankError(
-            f"random_state must be None, a Generator or an integer of at least 0; got {random_state!r}."
-        )
-    return int(random_state)
+    return int(check_seed(random_state, np.random.Generator))
 
 
 def _differences(a: Evaluation, b: Evaluation, name: str) -> Vector:

@@ -15,7 +15,8 @@ from scipy import sparse
 
 from marginrank import validation as gate
 from marginrank._kernels import PairLabels
-from marginrank.exceptions import MarginRankError, NothingToRankError
+from marginrank.exceptions import MarginRankError, NothingToRankError, shown
+from marginrank.parameters import check_flag
 from marginrank.queries import Groups, check_group, check_qid, group_rows, offsets, one_query, weight_by_query
 from marginrank.scaling import minmax_by_query
 from marginrank.threads import default_threads
@@ -132,6 +133,7 @@ class RankingData:
         comments: Any = None,
         allow_nonfinite: bool = False,
     ) -> None:
+        allow_nonfinite = check_flag(allow_nonfinite, "allow_nonfinite")
         if y is None:
             _check_pairs_alone(pairs, sample_weight, query_weight)
         if pairs is None and (pair_weight is not None or pair_margin is not None):
@@ -156,7 +158,7 @@ class RankingData:
             pair_margin=pair_margin,
             feature_names=names,
             comments=gate.check_comments(comments, n_rows),
-            allow_nonfinite=bool(allow_nonfinite),
+            allow_nonfinite=allow_nonfinite,
             **groups._asdict(),
         )
 
@@ -348,6 +350,13 @@ class RankingData:
         return normalized
 
 
+def check_data(data: Any, name: str = "data") -> RankingData:
+    """Return data that are ranking data, in memory or on disk."""
+    if not isinstance(data, RankingData):
+        raise MarginRankError(f"{name} must be a RankingData; got {shown(data)}.")
+    return data
+
+
 def _check_pairs_alone(pairs: Any, sample_weight: Any, query_weight: Any) -> None:
     if pairs is None:
         raise MarginRankError(
@@ -375,7 +384,7 @@ def _take(values: Any, index: NDArray[Any] | None) -> Any:
 
 
 def _row_numbers(selection: Any, n_rows: int) -> NDArray[np.int64]:
-    rows: NDArray[Any] = np.asarray(selection)
+    rows = gate.as_array(selection, "rows")
     if rows.dtype == bool and rows.shape == (n_rows,):
         rows = np.flatnonzero(rows)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) == 0:

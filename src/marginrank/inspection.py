@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import PairLabels
 from marginrank.chunks import ChunkedMatrix
-from marginrank.data import RankingData
+from marginrank.data import RankingData, check_data
 from marginrank.designs import matrix_design
 from marginrank.scaling import column_scale
 from marginrank.threads import resolve_threads
@@ -111,6 +111,7 @@ def inspect(data: RankingData, *, n_jobs: int | None = None) -> Inspection:
     >>> found.n_pairs, found.n_single_row_queries, found.constant_features
     (1, 2, [1])
     """
+    check_data(data)
     threads = resolve_threads(n_jobs)
     content = _preferences(data) if data.pairs is not None else _comparisons(data, threads)
     found = _features(data)

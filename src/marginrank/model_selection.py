@@ -6,19 +6,28 @@ makes it cheap.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from numbers import Integral
+from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.metrics import Evaluator, Metric, parse_metric
 from marginrank.metrics.evaluator import weighted_means
-from marginrank.validation import Vector
+from marginrank.parameters import (
+    check_choice,
+    check_count,
+    check_grid,
+    check_number,
+    check_positive,
+    whole_number,
+)
+from marginrank.validation import Vector, as_array
 from marginrank.weights import moderate
 
 Rule = Literal["best", "one_se"]
@@ -26,6 +35,8 @@ Rows = NDArray[np.int64]
 
 # Rows and pairs come in any order, often sorted by label: folds take them by a fixed permutation.
 _FOLD_SEED = 20120
+#: More alphas than anyone looks at; a guard against a slip of the keyboard.
+MOST_ALPHAS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +81,10 @@ class Search:
     parsed: Metric = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.rule not in ("best", "one_se"):
-            raise MarginRankError(f"rule must be 'best' or 'one_se'; got {self.rule!r}.")
+        check_choice("rule", self.rule, ("best", "one_se"))
         object.__setattr__(self, "alphas", None if self.alphas is None else check_alphas(self.alphas))
         object.__setattr__(self, "parsed", parse_metric(self.metric))
-        if isinstance(self.cv, Integral) and (isinstance(self.cv, bool) or self.cv < 2):
-            raise MarginRankError(f"cv must be at least 2 folds; got {self.cv!r}.")
+        _check_cv(self.cv)
 
     def select(self, alphas: Vector, values: NDArray[np.float64], weight: Vector | None = None) -> Selection:
         """Choose from a table of the metric.
@@ -157,7 +166,7 @@ class Search:
         """Split the numbers of explicit pairs."""
         if not isinstance(self.cv, Integral):
             raise MarginRankError(
-                f"cv must be a number of folds where pairs are learnt from; got {self.cv!r}. "
+                f"cv must be a number of folds where pairs are learnt from; got {shown(self.cv)}. "
                 "Or pass labelled rows as eval_set."
             )
         if self.parsed.name != "pairwise_error":
@@ -184,15 +193,7 @@ def check_alphas(alphas: Any) -> Vector:
     >>> check_alphas([0.1, 1.0])
     array([1. , 0.1])
     """
-    try:
-        grid = np.asarray(alphas, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise MarginRankError(f"alphas must be a list of positive numbers; got {alphas!r}.") from None
-    if grid.ndim != 1 or len(grid) == 0:
-        raise MarginRankError(f"alphas must be a list of positive numbers; got {alphas!r}.")
-    if not (np.isfinite(grid).all() and (grid > 0.0).all()):
-        raise MarginRankError(f"alphas must be positive and finite; got {grid[~(grid > 0)][:1]} among them.")
-    return np.unique(grid)[::-1]
+    return np.unique(check_grid(alphas, "alphas"))[::-1]
 
 
 def default_alphas(scale: float, n_alphas: int = 17, decades: float = 8.0) -> Vector:
@@ -206,7 +207,11 @@ def default_alphas(scale: float, n_alphas: int = 17, decades: float = 8.0) -> Ve
     >>> default_alphas(1e-2, n_alphas=5, decades=4).tolist()
     [0.1, 0.01, 0.001, 0.0001, 1e-05]
     """
-    if not (np.isfinite(scale) and scale > 0.0):
+    n_alphas = check_count(n_alphas, "n_alphas", most=MOST_ALPHAS)
+    decades = check_positive(decades, "decades")
+    if isinstance(scale, float) and not np.isfinite(scale):
+        scale = 0.0
+    if check_number(scale, "scale") <= 0.0:
         scale = 1e-2
     exponents = np.log10(scale) + 1.0 - np.linspace(0.0, decades, n_alphas)
     return np.array([float(f"{10.0**e:.3g}") for e in exponents])
@@ -236,7 +241,7 @@ def _largest_alpha(alphas: Vector, candidates: NDArray[np.bool_]) -> int:
 def _check_enough(found: int, folds: int, what: str) -> None:
     if found < folds:
         raise MarginRankError(
-            f"cv={folds} wants as many folds, but there are {found} {what}; give a smaller cv, "
+            f"cv={shown(folds)} wants as many folds, but there are {found} {what}; give a smaller cv, "
             "or an eval_set."
         )
 
@@ -248,15 +253,32 @@ def _dealt(n: int, folds: int, what: str) -> list[tuple[Rows, Rows]]:
     return [(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), parts[k]) for k in range(folds)]
 
 
+def _check_cv(cv: Any) -> None:
+    folds = whole_number(cv)
+    if folds is not None and folds < 2:
+        raise MarginRankError(f"cv must be at least 2 folds; got {shown(cv)}.")
+    splits = isinstance(cv, Iterable) and not isinstance(cv, str | bytes | Mapping | Set)
+    if folds is None and not _is_splitter(cv) and (not splits or getattr(cv, "ndim", 1) == 0):
+        raise _no_folds(cv)
+
+
+def _is_splitter(cv: Any) -> bool:
+    return callable(getattr(cv, "split", None)) and not isinstance(cv, str | bytes | type | ModuleType)
+
+
+def _no_folds(cv: Any) -> MarginRankError:
+    return MarginRankError(
+        f"cv must be a number of folds, a splitter, or a list of (train, test) row numbers; got {shown(cv)}."
+    )
+
+
 def _given_folds(cv: Any, data: RankingData) -> list[tuple[Rows, Rows]]:
     """Return the folds of a splitter or of a list of splits."""
-    if hasattr(cv, "split") and not isinstance(cv, str):
+    if _is_splitter(cv):
         cv = cv.split(np.zeros((data.n_rows, 1)), data.y, data.qid)
-    splits = list(cv) if hasattr(cv, "__iter__") else [cv]
+    splits = list(cv)
     if not all(isinstance(split, tuple | list) and len(split) == 2 for split in splits):
-        raise MarginRankError(
-            f"cv must be a number of folds, a splitter, or a list of (train, test) row numbers; got {cv!r}."
-        )
+        raise _no_folds(cv)
     folds = [(_row_numbers(train, data.n_rows), _row_numbers(test, data.n_rows)) for train, test in splits]
     if not folds:
         raise MarginRankError("cv gave no folds.")
@@ -264,7 +286,7 @@ def _given_folds(cv: Any, data: RankingData) -> list[tuple[Rows, Rows]]:
 
 
 def _row_numbers(rows: Any, n_rows: int) -> Rows:
-    found: NDArray[Any] = np.asarray(rows)
+    found = as_array(rows, "Each split of cv")
     if found.dtype == bool and found.shape == (n_rows,):
         found = np.flatnonzero(found)
     if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.validation import Vector, as_array, check_amounts, check_length
 
 
@@ -24,15 +24,15 @@ class Groups(NamedTuple):
     order: NDArray[np.int64] | None
 
 
-def check_qid(qid: Any, n_rows: int) -> NDArray[Any]:
+def check_qid(qid: Any, n_rows: int, name: str = "qid") -> NDArray[Any]:
     """Return one hashable query id per row, none of them missing."""
-    ids = _ids(qid)
+    ids = _ids(qid, name)
     if ids.ndim != 1:
-        raise MarginRankError(f"qid must be 1-D, one id per row of X; got shape {ids.shape}.")
-    check_length(len(ids), "qid", "row", n_rows)
-    row = _first_missing(ids)
+        raise MarginRankError(f"{name} must be 1-D, one id per row of X; got shape {ids.shape}.")
+    check_length(len(ids), name, "row", n_rows)
+    row = _first_missing(ids, name)
     if row is not None:
-        raise MarginRankError(f"qid has missing values, first at row {row}; every row needs a query id.")
+        raise MarginRankError(f"{name} has missing values, first at row {row}; every row needs a query id.")
     return ids
 
 
@@ -100,10 +100,11 @@ def weight_by_query(query_weight: Any, groups: Groups) -> Vector | None:
     if isinstance(query_weight, Mapping):
         if unknown := [q for q in ids if q not in query_weight]:
             raise MarginRankError(
-                f"query_weight has no entry for query {unknown[0]!r}; every query needs one."
+                f"query_weight has no entry for query {shown(unknown[0])}; every query needs one."
             )
         query_weight = [query_weight[q] for q in ids]
-    if np.shape(query_weight) != (n_rows,) or n_queries == n_rows:
+    query_weight = as_array(query_weight, "query_weight")
+    if query_weight.shape != (n_rows,) or n_queries == n_rows:
         return check_amounts(query_weight, "query_weight", "query", n_queries)
     by_row = check_amounts(query_weight, "query_weight", "row", n_rows)
     grouped = by_row if order is None else by_row[order]
@@ -112,7 +113,7 @@ def weight_by_query(query_weight: Any, groups: Groups) -> Vector | None:
     if differs.any():
         query = ids[int(np.argmax(differs))]
         raise MarginRankError(
-            f"query_weight must be equal on all rows of a query; query {query!r} has several."
+            f"query_weight must be equal on all rows of a query; query {shown(query)} has several."
         )
     return weight
 
@@ -151,10 +152,10 @@ def _first_equal_bits(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
     return first
 
 
-def _ids(qid: Any) -> NDArray[Any]:
+def _ids(qid: Any, name: str) -> NDArray[Any]:
     """Return ids as an array in which distinct ids stay distinct."""
     if not isinstance(qid, list | tuple):
-        ids = np.asarray(qid)
+        ids = as_array(qid, name)
         return ids if ids.dtype.kind in "biufcmMSUO" else ids.astype(object)
     # numpy would merge 1 and "1" into strings, and open tuples into columns.
     if len(set(map(type, qid))) == 1 and isinstance(qid[0], int | float | np.number | np.datetime64):
@@ -164,7 +165,7 @@ def _ids(qid: Any) -> NDArray[Any]:
     return np.fromiter(qid, dtype=object, count=len(qid))
 
 
-def _first_missing(ids: NDArray[Any]) -> int | None:
+def _first_missing(ids: NDArray[Any], name: str) -> int | None:
     """Return the first row whose id is None, NaN, NaT or NA."""
     kind = ids.dtype.kind
     if kind in "fcmM":
@@ -177,7 +178,8 @@ def _first_missing(ids: NDArray[Any]) -> int | None:
     except TypeError:
         k = next(k for k, value in enumerate(ids) if not _is_hashable(value))
         raise MarginRankError(
-            f"qid must hold hashable ids, such as strings, integers or tuples; row {k} holds {ids[k]!r}."
+            f"{name} must hold hashable ids, such as strings, integers or tuples; row {k} holds "
+            f"{shown(ids[k])}."
         ) from None
     if any(map(_is_missing, distinct)):
         return next(k for k, value in enumerate(ids) if _is_missing(value))

@@ -26,11 +26,11 @@ regularisation path paper.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 from marginrank.exceptions import MarginRankError
+from marginrank.parameters import check_choice, check_positive
 
 
 class _Convention(NamedTuple):
@@ -94,9 +94,10 @@ def alpha_from(
     >>> alpha_from("treersvm", 1e-5)
     2e-05
     """
-    _check_positive("value", value)
-    over_alpha, factor = _lookup(name, n_pairs=n_pairs, n_queries=n_queries, n_rows=n_rows)
-    return factor / value if over_alpha else value / factor
+    value = check_positive(value, "value")
+    counts = {"n_pairs": n_pairs, "n_queries": n_queries, "n_rows": n_rows}
+    over_alpha, factor = _lookup(name, **counts)
+    return _finite(factor / value if over_alpha else value / factor, {"value": value, **counts})
 
 
 def alpha_to(
@@ -131,23 +132,24 @@ def alpha_to(
     >>> alpha_to("dlib", 0.01)
     100.0
     """
-    _check_positive("alpha", alpha)
-    over_alpha, factor = _lookup(name, n_pairs=n_pairs, n_queries=n_queries, n_rows=n_rows)
-    return factor / alpha if over_alpha else factor * alpha
+    alpha = check_positive(alpha, "alpha")
+    counts = {"n_pairs": n_pairs, "n_queries": n_queries, "n_rows": n_rows}
+    over_alpha, factor = _lookup(name, **counts)
+    return _finite(factor / alpha if over_alpha else factor * alpha, {"alpha": alpha, **counts})
 
 
 def _lookup(name: str, **counts: float | None) -> tuple[bool, float]:
     """Return whether the parameter goes over alpha, and its factor for these counts."""
-    if name not in _CONVENTIONS:
-        raise MarginRankError(f"Unknown program {name!r}; the known ones are {', '.join(_CONVENTIONS)}.")
+    check_choice("name", name, _CONVENTIONS)
     over_alpha, factor, needs = _CONVENTIONS[name]
     if missing := [count for count in needs if counts[count] is None]:
         raise MarginRankError(f"The parameter of {name!r} depends on {' and '.join(missing)}; give that too.")
-    for count in needs:
-        _check_positive(count, counts[count])
-    return over_alpha, factor(**{count: counts[count] for count in needs})
+    known = {count: check_positive(value, count) for count, value in counts.items() if value is not None}
+    return over_alpha, factor(**{count: known[count] for count in needs})
 
 
-def _check_positive(what: str, value: float | None) -> None:
-    if value is None or not 0 < value < math.inf:
-        raise MarginRankError(f"{what} must be positive and finite; got {value}.")
+def _finite(converted: float, given: dict[str, float | None]) -> float:
+    if not 0.0 < converted < float("inf"):
+        parts = ", ".join(f"{name}={value:g}" for name, value in given.items() if value is not None)
+        raise MarginRankError(f"{parts} convert to {converted:g}; expected a positive, finite number.")
+    return converted

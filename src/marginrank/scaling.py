@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.chunks import ChunkedMatrix
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.validation import Matrix, Vector, is_sparse
 
 Scale = Literal["standard", "minmax"]
@@ -45,7 +45,7 @@ def column_scale(
     [2.0, 1.0]
     """
     if scale not in ("standard", "minmax"):
-        raise MarginRankError(f"scale must be None, 'standard' or 'minmax'; got {scale!r}.")
+        raise MarginRankError(f"scale must be None, 'standard' or 'minmax'; got {shown(scale)}.")
     if isinstance(X, ChunkedMatrix):
         divisor, largest = _chunked_scale(X, scale, rows, weight)
     elif is_sparse(X):

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import isfinite
-from numbers import Real
 from typing import Any
 
-from marginrank import validation as gate
 from marginrank.data import TrainingView
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.losses.structured import (
     DEFAULT_FEATURE_MAP,
     STRUCTURED_TARGETS,
@@ -20,6 +17,7 @@ from marginrank.losses.structured import (
     structured_loss,
 )
 from marginrank.metrics import Metric, parse_metric
+from marginrank.parameters import check_choice, check_flag, check_number, check_positive
 from marginrank.validation import Vector
 
 FEATURE_MAPS = tuple(dict.fromkeys(known for _, known in STRUCTURED_TARGETS))
@@ -108,12 +106,11 @@ def read_aim(target: Any, feature_map: Any, options: TargetOptions, truncate: An
     >>> [str(metric) for metric in aim.metrics]
     ['ndcg(ties=average)@10', 'map(ties=average)']
     """
-    gate.check_choice("feature_map", feature_map, FEATURE_MAPS)
-    gate.check_choice("discount", options.discount, ("log2", "letor"))
-    gate.check_choice("rank_weight", options.rank_weight, ("fourth_root", "discount"))
-    _check_number(options.relevance, "relevance must be a finite number")
-    if not isinstance(truncate, bool):
-        raise MarginRankError(f"truncate must be True or False; got {truncate!r}.")
+    check_choice("feature_map", feature_map, FEATURE_MAPS)
+    check_choice("discount", options.discount, ("log2", "letor"))
+    check_choice("rank_weight", options.rank_weight, ("fourth_root", "discount"))
+    check_number(options.relevance, "relevance")
+    truncate = check_flag(truncate, "truncate")
     if isinstance(target, Mapping):
         if not target:
             raise MarginRankError("target must name at least one metric, such as {'map': 1.0}; got none.")
@@ -122,9 +119,11 @@ def read_aim(target: Any, feature_map: Any, options: TargetOptions, truncate: An
         targets = (_target(target),)
     if not any((one.name, feature_map) in STRUCTURED_TARGETS for one in targets):
         having = " or ".join(repr(name) for name, known in STRUCTURED_TARGETS if known == feature_map)
-        raise MarginRankError(f"feature_map={feature_map!r} is for the target {having}; got {target!r}.")
+        raise MarginRankError(f"feature_map={feature_map!r} is for the target {having}; got {shown(target)}.")
     if truncate and all(one.cutoff is None for one in targets):
-        raise MarginRankError(f"truncate=True needs a target with a cut-off, as 'ndcg@10'; got {target!r}.")
+        raise MarginRankError(
+            f"truncate=True needs a target with a cut-off, as 'ndcg@10'; got {shown(target)}."
+        )
     return Aim(targets, feature_map, options, truncate)
 
 
@@ -147,10 +146,10 @@ def lowest_good_label(y: Vector) -> float:
 
 
 def _weighted(name: Any, weight: Any) -> Target:
-    _check_number(weight, f"The weight of {name!r} in target must be a positive number")
-    if weight <= 0.0:
-        raise MarginRankError(f"The weight of {name!r} in target must be a positive number; got {weight!r}.")
-    return replace(_target(name), weight=float(weight))
+    target = _target(name)
+    return replace(
+        target, weight=check_positive(weight, f"The weight of {name!r} in target", "a positive number")
+    )
 
 
 def _target(written: Any) -> Target:
@@ -161,16 +160,12 @@ def _target(written: Any) -> Target:
     if metric is None or metric.name not in _NAMES:
         raise MarginRankError(
             f"target must be one of {', '.join(_NAMES)}, with a cut-off to evaluate at if you like (as in "
-            f"'ndcg@10'), or a dict of these with weights; got {written!r}."
+            f"'ndcg@10'), or a dict of these with weights; got {shown(written)}."
         )
     if metric != Metric(metric.name, cutoff=metric.cutoff):
         raise MarginRankError(
-            f"target is a name with or without a cut-off; got {written!r}. Give the parameters relevance and "
-            "discount instead of options in the name, and metric for other conventions of evaluation."
+            f"target is a name with or without a cut-off; got {shown(written)}. Give the parameters "
+            "relevance and discount instead of options in the name, and metric for other conventions of "
+            "evaluation."
         )
     return Target(metric.name, metric.cutoff)
-
-
-def _check_number(value: Any, sentence: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
-        raise MarginRankError(f"{sentence}; got {value!r}.")

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from numbers import Integral
 from threading import Lock
 from typing import Any
 
@@ -14,7 +13,11 @@ import threadpoolctl
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
+from marginrank.parameters import whole_number
+
+# More would gain nothing on any machine, and a system that refuses to start a thread ends a training.
+_MOST_THREADS = 1024
 
 
 def default_threads() -> int:
@@ -39,10 +42,10 @@ def resolve_threads(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return default_threads()
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
-        raise MarginRankError(f"n_jobs must be None or a nonzero integer; got {n_jobs!r}.")
-    n_jobs = int(n_jobs)
-    return n_jobs if n_jobs > 0 else max(1, int(cpu_count()) + 1 + n_jobs)
+    wanted = whole_number(n_jobs)
+    if not wanted:
+        raise MarginRankError(f"n_jobs must be None or a nonzero integer; got {shown(n_jobs)}.")
+    return min(wanted, _MOST_THREADS) if wanted > 0 else max(1, int(cpu_count()) + 1 + wanted)
 
 
 @contextmanager

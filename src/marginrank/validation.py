@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank._kernels import first_nonfinite
-from marginrank.exceptions import MarginRankError, NothingToRankError
+from marginrank.exceptions import MarginRankError, NothingToRankError, WrongTypeError, shown
+from marginrank.parameters import as_list, check_number
 from marginrank.sparse_matrices import as_csr
 from marginrank.threads import default_threads
 from marginrank.weights import check_ratio
@@ -82,11 +83,12 @@ def check_matrix(X: Any) -> tuple[Matrix, tuple[str, ...] | None]:
         _check_dimensions(X)
         dtype = _real_dtype(X.dtype)
         if X.dtype == object:
-            X = _objects_to_float(X, "X")
+            X = objects_to_float(X, "X")
         # Not ascontiguousarray: it keeps unaligned buffers, which the kernels cannot read.
         X = np.require(X, dtype, ["C_CONTIGUOUS", "ALIGNED"])
     if 0 in X.shape:
-        raise MarginRankError(f"X must have at least one row and one column; got shape {X.shape}.")
+        missing = "0 sample(s)" if X.shape[0] == 0 else "0 feature(s)"  # the words of scikit-learn
+        raise MarginRankError(f"X has {missing} (shape={X.shape}) while a minimum of 1 is required.")
     return X, names
 
 
@@ -113,28 +115,38 @@ def check_feature_names(names: Any, n_features: int) -> tuple[str, ...] | None:
     """Return one distinct name per column, or None where there are none."""
     if names is None:
         return None
-    if isinstance(names, str):
-        raise MarginRankError(f"feature_names must be a list of names; got the one string {names!r}.")
-    clean = tuple(str(name) for name in names)
+    listed = as_list(names)
+    if listed is None:
+        raise MarginRankError(f"feature_names must be a list of names; got {shown(names)}.")
+    clean = tuple(map(_as_name, listed))
     if len(clean) != n_features:
         raise MarginRankError(
             f"feature_names must have one entry per column of X; got {len(clean)} for {n_features} columns."
         )
     if len(set(clean)) < n_features:
         twice = next(name for k, name in enumerate(clean) if name in clean[:k])
-        raise MarginRankError(f"feature_names must be distinct; {twice!r} occurs more than once.")
+        raise MarginRankError(f"feature_names must be distinct; {shown(twice)} occurs more than once.")
     return clean
+
+
+def _as_name(name: Any) -> str:
+    if not isinstance(name, str | Integral | Real):
+        raise MarginRankError(f"feature_names must hold strings; got {shown(name)} among them.")
+    return name if isinstance(name, str) else shown(name)
 
 
 def check_comments(comments: Any, n_rows: int) -> NDArray[Any] | None:
     """Return one string per row, as an array of objects, or None where there are none."""
     if comments is None:
         return None
-    clean = np.fromiter(comments, dtype=object)
+    listed = as_list(comments)
+    if listed is None:
+        raise MarginRankError(f"comments must be a list of strings, one per row; got {shown(comments)}.")
+    clean = np.fromiter(listed, dtype=object, count=len(listed))
     check_length(len(clean), "comments", "row", n_rows)
     for row, comment in enumerate(clean):
         if not isinstance(comment, str):
-            raise MarginRankError(f"comments must hold strings; row {row} holds {comment!r}.")
+            raise MarginRankError(f"comments must hold strings; row {row} holds {shown(comment)}.")
     return clean
 
 
@@ -148,9 +160,17 @@ def check_labels(y: Any, n_rows: int) -> Vector:
     return _as_vector(labels, "y", "row", n_rows)
 
 
-def check_scores(scores: Any, n_rows: int) -> Vector:
+def check_only_labels(y: Any) -> Vector:
+    """Return labels as float64 where nothing else says how many rows there are."""
+    labels = as_array(y, "y")
+    if labels.shape[:1] == (0,):
+        raise MarginRankError("y must have at least one row; got none.")
+    return check_labels(labels, len(labels) if labels.ndim else 1)
+
+
+def check_scores(scores: Any, n_rows: int, name: str = "scores") -> Vector:
     """Return predicted scores as float64: one finite real number per row."""
-    return _as_vector(scores, "scores", "row", n_rows)
+    return _as_vector(scores, name, "row", n_rows)
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Vector | None:
@@ -172,27 +192,6 @@ def check_amounts(values: Any, name: str, unit: str, n: int) -> Vector:
     return weight
 
 
-def check_positive(value: Any, name: str, wanted: str = "a positive, finite number") -> float:
-    """Return a positive, finite number, such as alpha or tol."""
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf:
-        return float(value)
-    raise MarginRankError(f"{name} must be {wanted}; got {value!r}.")
-
-
-def check_count(value: Any, name: str) -> int:
-    """Return a positive integer, such as max_iter."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise MarginRankError(f"{name} must be a positive integer; got {value!r}.")
-    return int(value)
-
-
-def check_choice(name: str, value: Any, choices: Any) -> None:
-    """Refuse a value that is not one of the choices."""
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-        allowed = ", ".join(repr(choice) for choice in choices)
-        raise MarginRankError(f"{name} must be one of {allowed}; got {value!r}.")
-
-
 def nothing_to_rank(n_queries: int) -> NothingToRankError:
     """Return the error for data without a comparable pair (for the one who counted them to raise)."""
     if n_queries == 1:
@@ -206,11 +205,15 @@ def nothing_to_rank(n_queries: int) -> NothingToRankError:
 
 
 def check_pairs(
-    pairs: Any, n_rows: int, weight: Any = None, margin: Any = None
+    pairs: Any,
+    n_rows: int,
+    weight: Any = None,
+    margin: Any = None,
+    names: tuple[str, str] = ("pair_weight", "pair_margin"),
 ) -> tuple[NDArray[Any], Vector | None, Vector | None]:
     """Return pairs (l, 2) of int32 or int64 row numbers, winner first, with their weights and margins.
 
-    Weights or margins of None mean 1 for every pair.
+    Weights or margins of None mean 1 for every pair. Messages call them by ``names``.
     """
     clean = as_array(pairs, "pairs")
     if clean.size == 0:
@@ -227,12 +230,12 @@ def check_pairs(
     clean = np.require(clean, requirements=["C_CONTIGUOUS", "ALIGNED"])
     n_pairs = len(clean)
     if weight is not None:
-        weight = check_amounts(weight, "pair_weight", "pair", n_pairs)
+        weight = check_amounts(weight, names[0], "pair", n_pairs)
     if margin is not None:
         if isinstance(margin, Real):
-            margin = np.full(n_pairs, margin, dtype=np.float64)
-        margin = _as_vector(margin, "pair_margin", "pair", n_pairs)
-        _check_nonnegative(margin, "pair_margin", "pair")
+            margin = np.full(n_pairs, check_number(margin, names[1]))
+        margin = _as_vector(margin, names[1], "pair", n_pairs)
+        _check_nonnegative(margin, names[1], "pair")
     return clean, weight, margin
 
 
@@ -240,7 +243,8 @@ def _check_pair_rows(pairs: NDArray[Any], n_rows: int) -> None:
     if pairs.min() < 0 or pairs.max() >= n_rows:
         k = int(np.argmax(((pairs < 0) | (pairs >= n_rows)).any(axis=1)))
         raise MarginRankError(
-            f"pairs must hold row numbers from 0 to {n_rows - 1}; pair {k} is ({pairs[k, 0]}, {pairs[k, 1]})."
+            f"pairs must hold row numbers of X, from 0 to {n_rows - 1}; pair {k} is "
+            f"({pairs[k, 0]}, {pairs[k, 1]})."
         )
     same = pairs[:, 0] == pairs[:, 1]
     if same.any():
@@ -302,6 +306,10 @@ def _real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return the values as an array, whatever regular sequence they are."""
+    if isinstance(values, np.ma.MaskedArray):
+        if np.ma.is_masked(values):
+            raise MarginRankError(f"{name} has masked entries; marginrank does not impute: fill them first.")
+        return np.asarray(values.data)
     if isinstance(values, np.ndarray):
         return values
     try:
@@ -310,12 +318,21 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         raise MarginRankError(f"{name} must be a regular array; got rows of different lengths.") from None
 
 
-def _objects_to_float(values: NDArray[Any], name: str) -> Vector:
+def objects_to_float(values: NDArray[Any], name: str) -> Vector:
+    """Return an array of Python's numbers as float64."""
     for k, value in enumerate(values.flat):
         if not isinstance(value, Real):
             place = k // values.shape[1] if values.ndim == 2 else k
-            raise MarginRankError(f"{name} must hold numbers; entry {place} holds {value!r}.")
-    return values.astype(np.float64)
+            raise WrongTypeError(
+                f"{name} must hold numbers; entry {place} holds {shown(value)}, where the argument must be "
+                "neither a string nor another object, but a number."
+            )
+    try:
+        return values.astype(np.float64)
+    except OverflowError:
+        raise MarginRankError(
+            f"{name} holds integers that float64 cannot hold; scale it down first."
+        ) from None
 
 
 def check_length(length: int, name: str, unit: str, n: int) -> None:
@@ -347,7 +364,7 @@ def _as_vector(values: Any, name: str, unit: str, n: int) -> Vector:
             f"{name} must hold numbers; got {values.dtype}. Encode strings and dates first."
         )
     if kind == "O":
-        values = _objects_to_float(values, name)
+        values = objects_to_float(values, name)
     clean = np.require(values, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
     k = first_nonfinite(clean, default_threads())
     if k >= 0:

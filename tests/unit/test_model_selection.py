@@ -105,11 +105,11 @@ def test_default_grid_follows_the_scale_and_comes_in_descending_order():
     [
         ({"rule": "median"}, "rule must be"),
         ({"cv": 1}, "at least 2 folds"),
-        ({"cv": True}, "at least 2 folds"),
-        ({"alphas": []}, "list of positive numbers"),
-        ({"alphas": [0.1, -1.0]}, "positive and finite"),
-        ({"alphas": [np.nan]}, "positive and finite"),
-        ({"alphas": "small"}, "list of positive numbers"),
+        ({"cv": True}, "cv must be a number of folds"),
+        ({"alphas": []}, "list of positive, finite numbers"),
+        ({"alphas": [0.1, -1.0]}, "list of positive, finite numbers"),
+        ({"alphas": [np.nan]}, "list of positive, finite numbers"),
+        ({"alphas": "small"}, "list of positive, finite numbers"),
         ({"metric": "accuracy"}, "Unknown metric|metric"),
     ],
 )

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from marginrank.exceptions import MarginRankError
+from marginrank.parameters import check_positive
 from marginrank.queries import check_qid
 from marginrank.validation import (
     check_amounts,
@@ -17,7 +18,6 @@ from marginrank.validation import (
     check_labels,
     check_matrix,
     check_pairs,
-    check_positive,
     check_weights,
     split_frame,
 )
@@ -104,8 +104,8 @@ def test_unsorted_rows_without_duplicates_are_kept_as_they_are():
     [
         (np.zeros(3), r"X must be 2-D, \(rows, features\); got 1-D of shape \(3,\). Reshape your data"),
         (np.zeros((2, 2, 2)), "got 3-D"),
-        (np.zeros((0, 3)), r"at least one row and one column; got shape \(0, 3\)"),
-        (np.zeros((3, 0)), r"got shape \(3, 0\)"),
+        (np.zeros((0, 3)), r"X has 0 sample\(s\) \(shape=\(0, 3\)\)"),
+        (np.zeros((3, 0)), r"X has 0 feature\(s\) \(shape=\(3, 0\)\)"),
         (np.zeros((2, 2), dtype=complex), "Complex data not supported"),
         (sparse.csr_array(np.eye(2, dtype=complex)), "Complex data not supported"),
         ([["a", "b"]], "X must hold numbers; got <U1"),
@@ -185,7 +185,7 @@ def test_feature_names_must_fit():
         check_feature_names(["a"], 2)
     with refuses("must be distinct; 'a' occurs more than once"):
         check_feature_names(["a", "b", "a"], 3)
-    with refuses("got the one string 'ab'"):
+    with refuses("must be a list of names; got 'ab'"):
         check_feature_names("ab", 2)
 
 
@@ -395,7 +395,7 @@ def test_one_margin_serves_all_pairs():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"pairs": [[0, 1], [1, 3]]}, r"row numbers from 0 to 2; pair 1 is \(1, 3\)"),
+        ({"pairs": [[0, 1], [1, 3]]}, r"row numbers of X, from 0 to 2; pair 1 is \(1, 3\)"),
         ({"pairs": [[0, -1]]}, r"pair 0 is \(0, -1\)"),
         ({"pairs": [[0, 1], [2, 2]]}, "A pair must name two different rows; pair 1 is row 2 twice"),
         ({"pairs": [[0.0, 1.0]]}, "pairs must hold integers, the row numbers of X; got float64"),
@@ -409,7 +409,7 @@ def test_one_margin_serves_all_pairs():
             "pair_weight must have one entry per pair; got 2 for 1 pairs",
         ),
         ({"pairs": [[0, 1]], "margin": [-1]}, "pair_margin must be at least 0; got -1 at pair 0"),
-        ({"pairs": [[0, 1]], "margin": np.inf}, "pair_margin contains infinity"),
+        ({"pairs": [[0, 1]], "margin": np.inf}, "pair_margin must be a finite number; got inf"),
     ],
 )
 def test_pairs_that_cannot_be_used_are_refused(arguments, message):

@@ -14,8 +14,8 @@ from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.recomputed import RecomputedDesign
 from marginrank.designs.rounding import through_factor
 from marginrank.designs.sampling import products_pay, sampled_squares
-from marginrank.exceptions import MarginRankError
 from marginrank.memory import physical_memory
+from marginrank.parameters import check_choice
 from marginrank.threads import one_blas_thread
 from marginrank.validation import Matrix
 
@@ -213,8 +213,7 @@ class MappedRows:
 
 def check_store(store: str) -> None:
     """Raise unless this is a way to keep mapped features."""
-    if store not in ("auto", "memory", "recompute"):
-        raise MarginRankError(f"store must be 'auto', 'memory' or 'recompute'; got {store!r}.")
+    check_choice("store", store, ("auto", "memory", "recompute"))
 
 
 def _stored(

@@ -11,14 +11,14 @@ from distributed import Client
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from marginrank import validation as gate
 from marginrank.distributed.cluster import Cluster, connected
 from marginrank.distributed.sources import evaluation_data, remote_data
 from marginrank.distributed.training import check_trainable, fit_on_workers
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.metrics import Evaluation
 from marginrank.metrics import evaluate as evaluate_scores
 from marginrank.model import RankingModel
+from marginrank.parameters import check_positive
 
 
 class DaskRanker:
@@ -94,13 +94,13 @@ class DaskRanker:
         verify: bool = True,
     ) -> None:
         check_trainable(estimator)
-        gate.check_positive(timeout, "timeout", "a positive, finite number of seconds")
+        check_positive(timeout, "timeout", "a positive, finite number of seconds")
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-            raise MarginRankError(f"retries must be an integer of at least 0; got {retries!r}.")
+            raise MarginRankError(f"retries must be an integer of at least 0; got {shown(retries)}.")
         if not isinstance(client, Client | str | None) or getattr(client, "asynchronous", False):
             raise MarginRankError(
                 "client must be a distributed.Client that is not asynchronous, the address of a scheduler, "
-                f"or None; got {client!r}."
+                f"or None; got {shown(client)}."
             )
         if checkpoint is not None and resume is not None:
             raise MarginRankError("resume goes on with its own checkpoint; give one of the two.")

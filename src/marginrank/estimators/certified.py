@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from marginrank import validation as gate
 from marginrank.designs import Design
 from marginrank.estimators.descents import Descent, descend
 from marginrank.estimators.evaluation_sets import EvaluationSet, Record, better
@@ -23,6 +22,7 @@ from marginrank.estimators.spaces import RawColumns, Space
 from marginrank.estimators.training import Training
 from marginrank.exceptions import MarginRankError
 from marginrank.model_selection import Search, Selection, default_alphas
+from marginrank.parameters import check_positive
 from marginrank.paths.drawing import draw_selection
 from marginrank.paths.tracing import mixed
 from marginrank.solvers import Callback, Progress, Solver, SolverResult
@@ -90,7 +90,7 @@ class CertifiedRanker(LinearRanker):
         search = Search(self.alphas, self._metrics()[0], self.cv, self.rule)
         if isinstance(self.alpha, str) and self.alpha == "auto":
             return search
-        gate.check_positive(self.alpha, "alpha", "a positive, finite number or 'auto'")
+        check_positive(self.alpha, "alpha", "a positive, finite number or 'auto'")
         return None
 
     def _train(

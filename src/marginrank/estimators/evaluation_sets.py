@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.metrics import Evaluator, Metric
 from marginrank.metrics.evaluator import mean_over_targets, weighted_means
-from marginrank.metrics.names import parse_metrics
 from marginrank.model_selection import Search, Selection
+from marginrank.parameters import as_list
 from marginrank.validation import Vector
 
 Array = NDArray[np.float64]
@@ -61,7 +61,7 @@ class EvaluationSet:
 
 
 def read_evaluation_sets(
-    eval_set: Any, eval_qid: Any, metrics: Any, read: ReadRows, n_jobs: int | None
+    eval_set: Any, eval_qid: Any, metrics: Mapping[str, Metric], read: ReadRows, n_jobs: int | None
 ) -> list[EvaluationSet]:
     """Return the validation sets that a user passed to ``fit``.
 
@@ -71,14 +71,13 @@ def read_evaluation_sets(
         The rows.
     eval_qid : None, array-like, or a list of these
         Query ids, one array for each set.
-    metrics : str, Metric, or a sequence of these
-        What to measure; the first one is what models are selected by.
+    metrics : dict of Metric
+        What to measure, by name; the first one is what models are selected by.
     read : callable
         Validates one set.
     n_jobs : int or None
         Threads for the metrics.
     """
-    parsed = parse_metrics(metrics, "standard")
     if eval_set is None:
         if eval_qid is not None:
             raise MarginRankError("eval_qid describes eval_set; give eval_set too.")
@@ -86,18 +85,21 @@ def read_evaluation_sets(
     alone = isinstance(eval_set, RankingData | tuple)
     sets = [eval_set] if alone else eval_set
     if not isinstance(sets, list) or not sets or not all(map(_is_set, sets)):
-        raise MarginRankError("eval_set must be (X, y), a RankingData, or a list of these.")
-    ids = [eval_qid] if alone else [None] * len(sets) if eval_qid is None else list(eval_qid)
-    if len(ids) != len(sets):
         raise MarginRankError(
-            f"eval_qid must have one array of ids for each set of eval_set; got {len(ids)} for {len(sets)}."
+            f"eval_set must be (X, y), a RankingData, or a list of these; got {shown(eval_set)}."
+        )
+    ids = [eval_qid] if alone else [None] * len(sets) if eval_qid is None else as_list(eval_qid)
+    if ids is None or len(ids) != len(sets):
+        given = shown(eval_qid) if ids is None else len(ids)
+        raise MarginRankError(
+            f"eval_qid must have one array of ids for each set of eval_set; got {given} for {len(sets)}."
         )
     found = []
     for number, (rows, qid) in enumerate(zip(sets, ids, strict=True)):
         X, y = (rows, None) if isinstance(rows, RankingData) else rows
         data, targets = read(X, y, qid)
-        evaluators = tuple(Evaluator(data, parsed, y=target, n_jobs=n_jobs) for target in targets)
-        found.append(EvaluationSet(f"validation_{number}", data, parsed, evaluators))
+        evaluators = tuple(Evaluator(data, metrics, y=target, n_jobs=n_jobs) for target in targets)
+        found.append(EvaluationSet(f"validation_{number}", data, metrics, evaluators))
     return found
 
 

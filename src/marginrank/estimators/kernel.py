@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags, check_random_state
 
-from marginrank import validation as gate
 from marginrank.chunks import ChunkedMatrix
 from marginrank.data import TrainingView
 from marginrank.designs import Design, mapped_design
@@ -21,12 +20,20 @@ from marginrank.estimators.spaces import MappedColumns, Space, rows_to_map, scal
 from marginrank.estimators.training import Training
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import FeatureMap, FourierFeatures, NystroemFeatures
-from marginrank.feature_maps.base import check_count
 from marginrank.feature_maps.gamma import UNITS, resolve_gamma
+from marginrank.feature_maps.kernel_columns import KERNELS
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.memory import physical_memory
 from marginrank.metrics import Metric
 from marginrank.model_selection import Rule, Search, Selection
+from marginrank.parameters import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_grid,
+    check_number,
+    check_seed,
+)
 from marginrank.scaling import Scale, column_scale, steady
 from marginrank.solvers import Solver, SolverResult
 from marginrank.threads import resolve_threads
@@ -243,18 +250,25 @@ class KernelRankSVM(PairwiseRanker):
         return tags
 
     def _check_parameters(self, losses: Mapping[str, Any]) -> Solver:
-        gate.check_choice("approximation", self.approximation, ("nystroem", "fourier", "exact"))
-        gate.check_choice("dtype", self.dtype, ("auto", "float32", "float64"))
+        check_choice("approximation", self.approximation, ("nystroem", "fourier", "exact"))
+        check_choice("dtype", self.dtype, ("auto", "float32", "float64"))
         check_store(self.store)
-        if self.gamma == "auto" and self.kernel not in UNITS:
+        check_choice("kernel", self.kernel, KERNELS)
+        check_seed(self.random_state, np.random.RandomState)
+        check_flag(self.orthogonal, "orthogonal")
+        check_number(self.degree, "degree", least=1.0)
+        check_number(self.coef0, "coef0")
+        if self._chooses_gamma() and self.kernel not in UNITS:
             raise MarginRankError(
                 f"kernel={self.kernel!r} has no gamma for gamma='auto' to choose; leave gamma as it is."
             )
         _check_gammas(self.gammas)
-        if self.scale is not None and self.kernel == "precomputed":
+        if isinstance(self.scale, str) and self.kernel == "precomputed":
             raise MarginRankError(
                 "scale divides columns of features, and kernel='precomputed' has none; use scale=None."
             )
+        check_choice("loss", self.loss, losses)
+        check_choice("weighting", self.weighting, ("pairs", "queries"))
         if self.loss == "least_squares" and self.weighting != "pairs":
             raise MarginRankError(
                 "loss='least_squares' is a mean over rows; weighting='queries' is for the hinge losses. To "
@@ -262,9 +276,12 @@ class KernelRankSVM(PairwiseRanker):
             )
         return super()._check_parameters(losses)
 
+    def _chooses_gamma(self) -> bool:
+        return isinstance(self.gamma, str) and self.gamma == "auto"
+
     def _search(self) -> Search | None:
         search = super()._search()
-        if search is None and self.gamma == "auto":
+        if search is None and self._chooses_gamma():
             return Search([self.alpha], self.metric, self.cv, self.rule)
         return search
 
@@ -288,7 +305,7 @@ class KernelRankSVM(PairwiseRanker):
         if not isinstance(seed, int | np.integer):  # every gamma gets the same landmarks
             seed = check_random_state(seed).randint(2**31 - 1)
         gammas = [self.gamma]
-        if self.gamma == "auto":
+        if self._chooses_gamma():
             gammas = self._gamma_grid(rows_to_map(X, rows, scale), weight).tolist()
         threads = resolve_threads(self.n_jobs)
         return [
@@ -339,7 +356,7 @@ class KernelRankSVM(PairwiseRanker):
 
     def _remember(self, rows: Sequence[Row], best: Selection) -> None:
         super()._remember(rows, best)
-        if self.gamma == "auto":
+        if self._chooses_gamma():
             self.gammas_ = np.array([_space(row.training).feature_map.gamma_ for row in rows])
             self.alphas_ = _table([row.selection.alphas for row in rows])
             self.validation_curve_ = _table([row.selection.curve for row in rows])
@@ -381,13 +398,7 @@ def _check_gammas(gammas: Any) -> Vector | None:
     """Return a grid of gammas, ascending; None stays None."""
     if gammas is None:
         return None
-    try:
-        grid = np.unique(np.asarray(gammas, dtype=np.float64))
-    except (TypeError, ValueError):
-        grid = np.empty(0)
-    if np.ndim(gammas) != 1 or len(grid) == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
-        raise MarginRankError(f"gammas must be a list of positive, finite numbers; got {gammas!r}.")
-    return grid
+    return np.unique(check_grid(gammas, "gammas"))
 
 
 def _table(rows: Sequence[Vector]) -> NDArray[np.float64]:

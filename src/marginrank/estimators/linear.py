@@ -19,7 +19,10 @@ from marginrank.estimators.evaluation_sets import EvaluationSet, read_evaluation
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import ComparesPairs, Loss
 from marginrank.metrics import Metric, pairwise_error
+from marginrank.metrics.names import parse_metrics
 from marginrank.model import RankingModel
+from marginrank.parameters import check_choice, check_flag, check_verbose
+from marginrank.queries import check_qid
 from marginrank.scaling import column_scale
 from marginrank.threads import resolve_threads
 from marginrank.validation import Matrix, Vector
@@ -129,6 +132,13 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             },
         )
 
+    def _check_shared(self) -> None:
+        """Check the parameters that every linear ranker has."""
+        check_choice("scale", self.scale, (None, "standard", "minmax"))
+        check_flag(getattr(self, "warm_start", False), "warm_start")
+        check_verbose(self.verbose)
+        resolve_threads(self.n_jobs)
+
     def _model_parts(self) -> dict[str, Any]:
         """Return what a model of this kind holds beside the coefficients."""
         return {"column_scale": self.column_scale_}
@@ -186,7 +196,16 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         )
 
     def _ranking_data(
-        self, X: Any, y: Any, qid: Any, group: Any, sample_weight: Any, query_weight: Any, *, reset: bool
+        self,
+        X: Any,
+        y: Any,
+        qid: Any,
+        group: Any,
+        sample_weight: Any,
+        query_weight: Any,
+        *,
+        reset: bool,
+        qid_name: str = "qid",
     ) -> RankingData:
         """Return validated data, from arrays or from data that were validated before."""
         if isinstance(X, RankingData):
@@ -201,8 +220,11 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
                 f"{hint}."
             )
         X, qid = gate.split_frame(X, qid, group)
+        X = self._check_matrix(X, reset=reset, min_rows=2)
+        if qid is not None and qid_name != "qid":
+            qid = check_qid(qid, X.shape[0], qid_name)
         return RankingData(
-            self._check_matrix(X, reset=reset, min_rows=2),
+            X,
             y,
             qid=qid,
             group=group,
@@ -211,7 +233,9 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             feature_names=getattr(self, "feature_names_in_", None),
         )
 
-    def _paired_data(self, X: Any, pairs: Any, weight: Any, margin: Any) -> RankingData:
+    def _paired_data(
+        self, X: Any, pairs: Any, weight: Any, margin: Any, margin_name: str = "margin"
+    ) -> RankingData:
         if isinstance(X, RankingData):
             if any(extra is not None for extra in (pairs, weight, margin)):
                 raise MarginRankError("RankingData carries the pairs; do not pass them again.")
@@ -219,8 +243,10 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             return X
         if pairs is None:
             raise MarginRankError("fit_pairs needs pairs: row numbers of shape (n_pairs, 2), winner first.")
+        X = self._check_matrix(X, reset=True, min_rows=2)
+        pairs, weight, margin = gate.check_pairs(pairs, X.shape[0], weight, margin, ("weight", margin_name))
         return RankingData(
-            self._check_matrix(X, reset=True, min_rows=2),
+            X,
             pairs=pairs,
             pair_weight=weight,
             pair_margin=margin,
@@ -242,32 +268,27 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
                 self.feature_names_in_ = np.array(names, dtype=object)
             elif known is not None:
                 del self.feature_names_in_
-        elif data.n_features != self.n_features_in_:
+        else:
+            self._check_n_features(data.n_features)
+
+    def _check_n_features(self, n_features: int) -> None:
+        if n_features != self.n_features_in_:
             raise MarginRankError(
-                f"X has {data.n_features} features, but {type(self).__name__} is expecting "
+                f"X has {n_features} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
 
     def _check_matrix(self, X: Any, *, reset: bool, min_rows: int = 1) -> Any:
         """Return X as the kernels take it, with scikit-learn's checks of width and column names."""
-        X, _ = gate.split_frame(X)
-        names = None
-        if gate.is_frame(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            X, names = gate.check_matrix(X)
-        else:
-            X = validate_data(
-                self,
-                X,
-                reset=reset,
-                accept_sparse=("csr", "csc"),
-                dtype=[np.float64, np.float32],
-                order="C",
-                ensure_all_finite=False,
-                ensure_min_samples=min_rows,
-                accept_large_sparse=True,
+        given, _ = gate.split_frame(X)
+        X, names = gate.check_matrix(given)
+        if not reset and not (names is not None and hasattr(self, "feature_names_in_")):
+            self._check_n_features(X.shape[1])
+        validate_data(self, X if names is None else given, reset=reset, skip_check_array=True)
+        if X.shape[0] < min_rows:
+            raise MarginRankError(
+                f"X has {X.shape[0]} sample(s) (shape={X.shape}) while a minimum of {min_rows} is required."
             )
-            X, _ = gate.check_matrix(X)
         if not reset:
             gate.check_finite(X, names)
         return X
@@ -283,11 +304,12 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _evaluation_sets(self, eval_set: Any, eval_qid: Any, eval_metric: Any) -> list[EvaluationSet]:
         """Return the validation sets, with what is measured on them."""
-        metrics = self._metrics() if eval_metric is None else eval_metric
+        wanted, given = (self._metrics(), "metric") if eval_metric is None else (eval_metric, "eval_metric")
+        metrics = parse_metrics(wanted, "standard", given)
         return read_evaluation_sets(eval_set, eval_qid, metrics, self._evaluation_rows, self.n_jobs)
 
     def _evaluation_rows(self, X: Any, y: Any, qid: Any) -> tuple[RankingData, NDArray[np.float64]]:
-        data = self._ranking_data(X, y, qid, None, None, None, reset=False)
+        data = self._ranking_data(X, y, qid, None, None, None, reset=False, qid_name="eval_qid")
         if data.y is None:
             raise MarginRankError("eval_set must have labels y; these data hold pairs only.")
         if data.query_ids is None and self._trained_on_queries:

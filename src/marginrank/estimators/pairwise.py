@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from marginrank import validation as gate
 from marginrank.estimators.certified import CertifiedRanker
 from marginrank.estimators.problems import PairProblem, QueryProblem
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES
+from marginrank.parameters import check_choice, check_count, check_positive
 from marginrank.solvers import SOLVERS, Solver
 from marginrank.threads import resolve_threads
 
@@ -133,11 +133,11 @@ class PairwiseRanker(CertifiedRanker):
 
     def _check_parameters(self, losses: Mapping[str, Any]) -> Solver:
         """Check the parameters before any work is done, and return the solver."""
-        gate.check_choice("loss", self.loss, losses)
-        gate.check_choice("weighting", self.weighting, ("pairs", "queries"))
-        gate.check_choice("solver", self.solver, ("auto", *SOLVERS))
-        gate.check_choice("scale", self.scale, (None, "standard", "minmax"))
+        check_choice("loss", self.loss, losses)
+        check_choice("weighting", self.weighting, ("pairs", "queries"))
+        check_choice("solver", self.solver, ("auto", *SOLVERS))
+        self._check_shared()
         self._search()
-        tol = gate.check_positive(self.tol, "tol")
-        max_iter = gate.check_count(self.max_iter, "max_iter")
+        tol = check_positive(self.tol, "tol")
+        max_iter = check_count(self.max_iter, "max_iter")
         return SOLVERS["lbfgs" if self.solver == "auto" else self.solver](tol=tol, max_iter=max_iter)

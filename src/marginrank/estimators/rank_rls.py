@@ -27,6 +27,7 @@ from marginrank.exceptions import MarginRankError
 from marginrank.losses import LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.metrics import Metric
 from marginrank.model_selection import Rule, Search
+from marginrank.parameters import check_choice, check_count, check_positive
 from marginrank.scaling import Scale
 from marginrank.solvers import Callback
 from marginrank.solvers.callbacks import check_callbacks
@@ -282,7 +283,7 @@ class RankRLS(LinearRanker):
             raise MarginRankError(
                 "The direct solver works within queries, and pairs have none. Use solver='cg' or 'auto'."
             )
-        data = self._paired_data(X, pairs, weight, magnitude)
+        data = self._paired_data(X, pairs, weight, magnitude, "magnitude")
         self._trained_on_queries = False
         sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
         make_loss = partial(LeastSquaresPreferences, n_threads=resolve_threads(self.n_jobs))
@@ -331,13 +332,13 @@ class RankRLS(LinearRanker):
         return float(np.mean(by_target))
 
     def _check_parameters(self) -> None:
-        gate.check_choice("regularization", self.regularization, ("tikhonov", "early_stopping", "hybrid"))
-        gate.check_choice("solver", self.solver, ("auto", "cg", "direct"))
-        gate.check_choice("scale", self.scale, (None, "standard", "minmax"))
+        check_choice("regularization", self.regularization, ("tikhonov", "early_stopping", "hybrid"))
+        check_choice("solver", self.solver, ("auto", "cg", "direct"))
+        self._check_shared()
         if not self._is_auto():
-            gate.check_positive(self.alpha, "alpha", "a positive, finite number or 'auto'")
-        gate.check_positive(self.tol, "tol")
-        gate.check_count(self.max_iter, "max_iter")
+            check_positive(self.alpha, "alpha", "a positive, finite number or 'auto'")
+        check_positive(self.tol, "tol")
+        check_count(self.max_iter, "max_iter")
         self._search()
         if self.solver == "direct" and self.regularization != "tikhonov":
             raise MarginRankError(

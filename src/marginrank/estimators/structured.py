@@ -6,16 +6,16 @@ import warnings
 from functools import partial
 from typing import Any, Literal
 
-from marginrank import validation as gate
 from marginrank.data import RankingData
 from marginrank.estimators.certified import CertifiedRanker
 from marginrank.estimators.problems import QueryProblem
 from marginrank.estimators.training import Training
 from marginrank.estimators.zero_models import Verdict, judge
-from marginrank.exceptions import ZeroModelWarning
+from marginrank.exceptions import ZeroModelWarning, shown
 from marginrank.losses.structured import TargetOptions
 from marginrank.metrics import Metric
 from marginrank.model_selection import Rule
+from marginrank.parameters import check_choice, check_count, check_positive
 from marginrank.scaling import Scale
 from marginrank.solvers import SOLVERS, Solver, SolverResult
 from marginrank.structured_targets import Aim, lowest_good_label, read_aim
@@ -265,11 +265,11 @@ class StructuredRankSVM(CertifiedRanker):
 
     def _check_parameters(self) -> None:
         """Check the parameters before any work is done."""
-        gate.check_choice("solver", self.solver, ("auto", *_SOLVERS))
-        gate.check_choice("scale", self.scale, (None, "standard", "minmax"))
+        check_choice("solver", self.solver, ("auto", *_SOLVERS))
+        self._check_shared()
         self._search()
-        gate.check_positive(self.tol, "tol")
-        gate.check_count(self.max_iter, "max_iter")
+        check_positive(self.tol, "tol")
+        check_count(self.max_iter, "max_iter")
 
     def _solver(self, data: RankingData) -> Solver:
         name = self.solver
@@ -306,7 +306,7 @@ class StructuredRankSVM(CertifiedRanker):
             warnings.warn(self._why_zero(), ZeroModelWarning, stacklevel=4)
 
     def _why_zero(self) -> str:
-        found = f"No model is better than w = 0 for target={self.target!r} at alpha={self.alpha_:g}"
+        found = f"No model is better than w = 0 for target={shown(self.target)} at alpha={self.alpha_:g}"
         if self._verdict == "alpha":
             return f"{found}, but smaller alphas give better ones. Use a smaller alpha, or alpha='auto'."
         reason = (

@@ -5,8 +5,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from marginrank.exceptions import ModelFileError
-from marginrank.feature_maps.base import FeatureMap
+from marginrank.exceptions import ModelFileError, shown
+from marginrank.feature_maps.base import FeatureMap, check_state
 from marginrank.feature_maps.fourier import FourierFeatures
 from marginrank.feature_maps.nystroem import NystroemFeatures
 
@@ -27,10 +27,11 @@ def map_from_state(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     >>> bool((copy.transform(np.eye(2)) == fourier.transform(np.eye(2))).all())
     True
     """
-    name = str(header.get("map"))
-    if name not in FEATURE_MAPS:
+    check_state(header, arrays)
+    name = header.get("map")
+    if not isinstance(name, str) or name not in FEATURE_MAPS:
         known = ", ".join(map(repr, FEATURE_MAPS))
-        raise ModelFileError(f"The state names the feature map {name!r}; this version knows {known}.")
+        raise ModelFileError(f"header names the feature map {shown(name)}; this version knows {known}.")
     return FEATURE_MAPS[name].from_state(header, arrays)
 
 

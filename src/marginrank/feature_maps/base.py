@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_array
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginrank import validation as gate
 from marginrank.designs.blocks import BlockMap, map_features, n_features_out
-from marginrank.exceptions import MarginRankError, ModelFileError
+from marginrank.exceptions import MarginRankError, ModelFileError, shown
+from marginrank.parameters import check_float_dtype
 from marginrank.threads import resolve_threads
 
 #: A map as data: JSON values, and arrays of float32, float64, int32 or int64 that are not empty.
@@ -86,16 +86,23 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ModelFileError
             If the parts do not fit together.
         """
-        if header.get("map") != cls.map_name or header.get("state_version") != 1:
+        check_state(header, arrays)
+        kind, version = header.get("map"), header.get("state_version")
+        if not isinstance(kind, str) or kind != cls.map_name or type(version) is not int or version != 1:
             raise ModelFileError(
-                f"Expected the state of a {cls.map_name!r} feature map of version 1; got map "
-                f"{header.get('map')!r} of version {header.get('state_version')!r}."
+                f"header must be that of a {cls.map_name!r} feature map of version 1; got map {shown(kind)} "
+                f"of version {shown(version)}."
             )
         n_features, names, dtype = (header.get(k) for k in ("n_features_in", "feature_names_in", "dtype"))
-        if type(n_features) is not int or n_features < 1 or dtype not in _DTYPES:
+        if (
+            type(n_features) is not int
+            or n_features < 1
+            or not isinstance(dtype, str)
+            or dtype not in _DTYPES
+        ):
             raise ModelFileError(
                 f"The state of a feature map needs a positive n_features_in and dtype float32 or float64; "
-                f"got {n_features!r} and {dtype!r}."
+                f"got {shown(n_features)} and {shown(dtype)}."
             )
         if names is not None and (not isinstance(names, list) or len(names) != n_features):
             raise ModelFileError(f"feature_names_in must list {n_features} names, or be null.")
@@ -125,39 +132,27 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return tags
 
     def _check_dtype(self) -> np.dtype[Any]:
-        try:
-            dtype: np.dtype[Any] = np.dtype(self.dtype)
-        except TypeError:
-            dtype = np.dtype(object)
-        if dtype.name not in _DTYPES:
-            raise MarginRankError(f"dtype must be 'float32' or 'float64'; got {self.dtype!r}.")
-        return dtype
+        return check_float_dtype(self.dtype)
 
     def _check_matrix(self, X: Any, *, reset: bool) -> gate.Matrix:
         """Return X as the kernels take it, finite, with scikit-learn's checks of width and names."""
         given = X
-        if not gate.is_frame(X):
-            X = given = check_array(
-                X,
-                accept_sparse=("csr", "csc"),
-                dtype=[np.float64, np.float32],
-                order="C",
-                ensure_all_finite=False,
-                accept_large_sparse=True,
-                estimator=self,
-                input_name="X",
-            )
         X, names = gate.check_matrix(X)
         gate.check_finite(X, names)
-        validate_data(self, given, reset=reset, skip_check_array=True)
+        if not reset and X.shape[1] != self.n_features_in_:
+            raise MarginRankError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input."
+            )
+        validate_data(self, X if names is None else given, reset=reset, skip_check_array=True)
         return X
 
 
-def check_count(value: Any, name: str) -> int:
-    """Return a whole number of at least 1."""
-    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1:
-        return int(value)
-    raise MarginRankError(f"{name} must be an integer of at least 1; got {value!r}.")
+def check_state(header: Any, arrays: Any) -> None:
+    """Raise unless these are two mappings, as ``to_state`` returns them."""
+    for name, part in (("header", header), ("arrays", arrays)):
+        if not isinstance(part, Mapping):
+            raise ModelFileError(f"{name} must be a mapping, as to_state returns it; got {shown(part)}.")
 
 
 def state_array(
@@ -174,6 +169,6 @@ def state_array(
     )
     if array is None or not sound:
         raise ModelFileError(
-            f"The state of a feature map needs the array {name!r} of shape {shape}, finite, of kind {kind!r}."
+            f"arrays of a feature map must hold {name!r} of shape {shape}, finite, of kind {kind!r}."
         )
     return array

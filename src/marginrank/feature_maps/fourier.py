@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from marginrank import validation as gate
-from marginrank.exceptions import MarginRankError, ModelFileError
-from marginrank.feature_maps.base import FeatureMap, State, check_count, state_array
+from marginrank.exceptions import MarginRankError, ModelFileError, shown
+from marginrank.feature_maps.base import FeatureMap, State, state_array
 from marginrank.feature_maps.frequencies import FREQUENCIES, Cosines, draw_frequencies
 from marginrank.feature_maps.gamma import resolve_gamma
+from marginrank.parameters import check_count, check_flag, check_seed
 from marginrank.validation import Vector, is_sparse
 from marginrank.weights import moderate
 
@@ -116,21 +117,21 @@ class FourierFeatures(FeatureMap):
             This map.
         """
         X = self._check_matrix(X, reset=True)
-        if self.kernel not in FREQUENCIES:
+        if not isinstance(self.kernel, str) or self.kernel not in FREQUENCIES:
             raise MarginRankError(
-                f"kernel must be 'rbf' or 'laplacian' for Fourier features; got {self.kernel!r}. "
+                f"kernel must be 'rbf' or 'laplacian' for Fourier features; got {shown(self.kernel)}. "
                 "NystroemFeatures takes other kernels."
             )
-        dtype, n_components = self._check_dtype(), check_count(self.n_components, "n_components")
-        rng = check_random_state(self.random_state)
+        dtype = self._check_dtype()
+        n_components = check_count(self.n_components, "n_components", most=2**31 - 1)
+        orthogonal = check_flag(self.orthogonal, "orthogonal")
+        rng = check_random_state(check_seed(self.random_state, np.random.RandomState))
         weight = moderate(gate.check_weights(sample_weight, X.shape[0]))
         gamma = resolve_gamma(self.gamma, self.kernel, X, rng, weight)
         assert gamma is not None
         self.gamma_ = gamma
         shape = (X.shape[1], n_components)
-        self.frequencies_ = draw_frequencies(self.kernel, gamma, shape, bool(self.orthogonal), rng).astype(
-            dtype
-        )
+        self.frequencies_ = draw_frequencies(self.kernel, gamma, shape, orthogonal, rng).astype(dtype)
         self.phases_ = rng.uniform(0.0, 2.0 * np.pi, n_components)
         # Sparse rows lie about the origin, which costs nothing to subtract.
         self.centre_ = np.zeros(X.shape[1]) if is_sparse(X) else _mean(X, weight)
@@ -151,7 +152,7 @@ class FourierFeatures(FeatureMap):
         kernel, gamma = header.get("kernel"), header.get("gamma")
         if kernel not in FREQUENCIES or not isinstance(gamma, float):
             raise ModelFileError(
-                f"The state of a Fourier map needs a kernel and gamma; got {kernel!r}, {gamma!r}."
+                f"The state of a Fourier map needs a kernel and gamma; got {shown(kernel)}, {gamma!r}."
             )
         fitted = cls(
             kernel,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances, 
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps.kernel_columns import with_small_indices
 from marginrank.feature_maps.row_draws import DistinctRows
+from marginrank.parameters import check_positive
 from marginrank.validation import Matrix, Vector, is_sparse
 
 # Half a million distances give the median to a fraction of a percent.
@@ -47,13 +47,11 @@ def resolve_gamma(
     """
     if kernel not in UNITS:
         return None
-    if gamma == "scale":
+    if isinstance(gamma, str) and gamma == "scale":
         return _scale(X, UNITS[kernel], weight)
-    if gamma == "median":
+    if isinstance(gamma, str) and gamma == "median":
         return _median(X, kernel, rng, weight)
-    if isinstance(gamma, Real) and not isinstance(gamma, bool) and 0 < float(gamma) < np.inf:
-        return float(gamma)
-    raise MarginRankError(f"gamma must be a positive, finite number, 'scale' or 'median'; got {gamma!r}.")
+    return check_positive(gamma, "gamma", "a positive, finite number, 'scale' or 'median'")
 
 
 def _scale(X: Matrix, power: int, weight: Vector | None) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank import validation as gate
-from marginrank.exceptions import MarginRankError, ModelFileError
+from marginrank.exceptions import MarginRankError, ModelFileError, shown
 from marginrank.feature_maps.base import state_array
 from marginrank.validation import Matrix, is_sparse
 
@@ -50,7 +50,7 @@ def unpack_landmarks(
     if storage == "dense":
         return state_array(arrays, "landmarks", (n_landmarks, n_features)), T, values
     if storage != "csr":
-        raise ModelFileError(f"landmark_storage must be 'dense', 'csr' or 'indices'; got {storage!r}.")
+        raise ModelFileError(f"landmark_storage must be 'dense', 'csr' or 'indices'; got {shown(storage)}.")
     data = state_array(arrays, "landmarks_data", (None,))
     indices, indptr = (
         state_array(arrays, f"landmarks_{name}", (None,), "i") for name in ("indices", "indptr")

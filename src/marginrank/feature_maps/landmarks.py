@@ -11,8 +11,8 @@ from scipy.linalg import cho_factor, cho_solve, eigvalsh
 from sklearn.cluster import kmeans_plusplus
 
 from marginrank.designs.blocks import BlockMap, block_rows, row_blocks, run_parallel
-from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps.row_draws import DistinctRows
+from marginrank.parameters import check_choice
 from marginrank.threads import one_blas_thread
 from marginrank.validation import Matrix, Vector
 
@@ -58,8 +58,7 @@ def choose_landmarks(
     weight : ndarray of shape (n_rows,), optional
         Weights of the rows; a weight is a repetition.
     """
-    if how not in LANDMARKS:
-        raise MarginRankError(f"landmarks must be 'uniform', 'kmeans++' or 'leverage'; got {how!r}.")
+    check_choice("landmarks", how, LANDMARKS)
     if n_landmarks >= X.shape[0]:  # nothing is left to chance
         return DistinctRows(X, weight, np.random.RandomState(0)).rows
     distinct = DistinctRows(X, weight, rng)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,13 +11,20 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags, check_random_state
 
 from marginrank import validation as gate
-from marginrank.exceptions import MarginRankError, ModelFileError
-from marginrank.feature_maps.base import FeatureMap, State, check_count
+from marginrank.exceptions import MarginRankError, ModelFileError, shown
+from marginrank.feature_maps.base import FeatureMap, State
 from marginrank.feature_maps.gamma import resolve_gamma
 from marginrank.feature_maps.kernel_columns import KERNELS, KernelColumns, kernel_diagonal
 from marginrank.feature_maps.landmark_state import pack_landmarks, unpack_landmarks
 from marginrank.feature_maps.landmarks import Indices, choose_landmarks, landmark_rows
 from marginrank.feature_maps.whitening import whitening
+from marginrank.parameters import (
+    check_choice,
+    check_count,
+    check_number,
+    check_seed,
+    finite_number,
+)
 from marginrank.threads import resolve_threads
 from marginrank.validation import Matrix
 from marginrank.weights import moderate
@@ -158,7 +164,7 @@ class NystroemFeatures(FeatureMap):
         dtype, rank, cutoff = self._check_dtype(), self._check_rank(), self._check_cutoff()
         n_landmarks = self._check_n_components(X.shape[0])
         weight = moderate(gate.check_weights(sample_weight, X.shape[0]))
-        rng = check_random_state(self.random_state)
+        rng = check_random_state(check_seed(self.random_state, np.random.RandomState))
         self.gamma_ = resolve_gamma(self.gamma, self.kernel, X, rng, weight)
         chosen = choose_landmarks(
             self.landmarks,
@@ -185,7 +191,7 @@ class NystroemFeatures(FeatureMap):
         return KernelColumns(self.kernel, landmarks, self._parameters(), dtype, factor)
 
     def _parameters(self) -> dict[str, Any]:
-        return {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
+        return {"gamma": self.gamma_, "degree": float(self.degree), "coef0": float(self.coef0)}
 
     def _gram(self, X: Matrix, chosen: Indices) -> NDArray[np.float64]:
         """Return the kernel values between landmarks, in float64 whatever the features are."""
@@ -194,10 +200,9 @@ class NystroemFeatures(FeatureMap):
         return out
 
     def _check_kernel(self, X: Matrix) -> None:
-        if self.kernel not in KERNELS:
-            raise MarginRankError(
-                f"kernel must be one of {', '.join(map(repr, KERNELS))}; got {self.kernel!r}."
-            )
+        check_choice("kernel", self.kernel, KERNELS)
+        check_number(self.degree, "degree", least=1.0)
+        check_number(self.coef0, "coef0")
         if self.kernel == "precomputed":
             if X.shape[0] != X.shape[1]:
                 raise MarginRankError(
@@ -219,7 +224,8 @@ class NystroemFeatures(FeatureMap):
         n_components = check_count(self.n_components, "n_components")
         if n_components > n_rows:
             warnings.warn(
-                f"n_components={n_components} is more than the {n_rows} rows of X; all rows are landmarks.",
+                f"n_components={shown(n_components)} is more than the {n_rows} rows of X; all rows are "
+                "landmarks.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -230,19 +236,18 @@ class NystroemFeatures(FeatureMap):
             return None
         rank = check_count(self.rank, "rank")
         if rank > self.n_components:
-            raise MarginRankError(f"rank must be at most n_components={self.n_components}; got {rank}.")
+            raise MarginRankError(
+                f"rank must be at most n_components={self.n_components}; got {shown(rank)}."
+            )
         return rank
 
     def _check_cutoff(self) -> float:
         if self.cutoff is None:
             return _CUTOFFS[self._check_dtype().name]
-        if (
-            isinstance(self.cutoff, Real)
-            and not isinstance(self.cutoff, bool)
-            and 0 <= float(self.cutoff) < 1
-        ):
-            return float(self.cutoff)
-        raise MarginRankError(f"cutoff must be None or a number from 0 to below 1; got {self.cutoff!r}.")
+        cutoff = finite_number(self.cutoff)
+        if cutoff is not None and 0.0 <= cutoff < 1.0:
+            return cutoff
+        raise MarginRankError(f"cutoff must be None or a number from 0 to below 1; got {shown(self.cutoff)}.")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -270,7 +275,7 @@ class NystroemFeatures(FeatureMap):
                 f"The state of a Nystroem map has no sound kernel, degree and coef0: {kernel!r}."
             )
         if "gamma" in KERNELS[kernel][1] and not (isinstance(gamma, float) and 0 < gamma < np.inf):
-            raise ModelFileError(f"The state of a Nystroem map needs a positive gamma; got {gamma!r}.")
+            raise ModelFileError(f"The state of a Nystroem map needs a positive gamma; got {shown(gamma)}.")
         landmarks, T, values = unpack_landmarks(header, arrays)
         fitted = cls(
             kernel,

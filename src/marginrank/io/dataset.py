@@ -10,7 +10,7 @@ from typing import Any
 
 from marginrank import validation as gate
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.dataset_sources import (
     BlockSource,
     DatasetSource,
@@ -22,6 +22,7 @@ from marginrank.io.dataset_sources import (
 from marginrank.io.dataset_stage import ChunkLimits
 from marginrank.io.dataset_writer import WritingState, write_chunks
 from marginrank.io.disk_dataset import DiskDataset
+from marginrank.parameters import check_choice
 
 #: What the features of a chunk take at most, by default.
 CHUNK_BYTES = 256 << 20
@@ -141,9 +142,9 @@ def convert_to_dataset(
     >>> convert_to_dataset(f"{folder}/train.txt", f"{folder}/train.mrd")
     DiskDataset(n_rows=2, n_features=2, n_queries=1, n_chunks=1, dense float64)
     """
-    gate.check_choice("format", format, ("letor", "csv", "parquet", "mrd"))
+    check_choice("format", format, ("letor", "csv", "parquet", "mrd"))
     if not (isinstance(dense, bool) or dense == "auto"):
-        raise MarginRankError(f"dense must be True, False or 'auto'; got {dense!r}.")
+        raise MarginRankError(f"dense must be True, False or 'auto'; got {shown(dense)}.")
     limits = _check_limits(chunk_rows, chunk_bytes)
     reader: Source
     if format == "mrd":
@@ -208,5 +209,5 @@ def _check_limits(chunk_rows: Any, chunk_bytes: Any) -> ChunkLimits:
         if value is None and name == "chunk_rows":
             continue
         if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-            raise MarginRankError(f"{name} must be a positive integer; got {value!r}.")
+            raise MarginRankError(f"{name} must be a positive integer; got {shown(value)}.")
     return ChunkLimits(None if chunk_rows is None else int(chunk_rows), int(chunk_bytes))

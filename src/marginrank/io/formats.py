@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.dataset import open_dataset, write_dataset
 from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.disk_dataset import DiskDataset
@@ -144,5 +144,5 @@ def _name(path: Any, format: str | None, *, reading: bool) -> str:
             )
         return found or "letor"
     if format not in FORMATS:
-        raise MarginRankError(f"format must be one of {', '.join(FORMATS)}; got {format!r}.")
+        raise MarginRankError(f"format must be one of {', '.join(FORMATS)}; got {shown(format)}.")
     return format

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from marginrank._kernels import LetorRowsF32, LetorRowsF64
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.letor_faults import Limits, letor_error
 from marginrank.io.side_files import unused_side_files
 from marginrank.io.sources import Source, read_source
@@ -102,7 +102,7 @@ def load_letor(
     nothing = _check_missing(missing)
     kind = _check_dtype(dtype)
     if not (isinstance(dense, bool) or dense == "auto"):
-        raise MarginRankError(f"dense must be True, False or 'auto'; got {dense!r}.")
+        raise MarginRankError(f"dense must be True, False or 'auto'; got {shown(dense)}.")
     n_threads = resolve_threads(n_jobs)
     text, name = read_source(source, max_bytes=max_bytes, max_expansion=max_expansion)
     rows = _parse(text, name, limits, (bool(allow_nonfinite), nothing), kind, n_threads)
@@ -162,7 +162,9 @@ class LetorReading:
         self.limits = _check_limits(n_features, max_feature, zero_based)
         self._missing, self._kind = _check_missing(missing), _check_dtype(dtype)
         if self._missing is not None and not np.isfinite(self._missing):
-            raise MarginRankError(f"missing must be a finite number for data to train on; got {missing!r}.")
+            raise MarginRankError(
+                f"missing must be a finite number for data to train on; got {shown(missing)}."
+            )
         self._n_threads = resolve_threads(n_jobs)
 
     def parse(self, text: bytes, name: str, lines_before: int) -> LetorRowsF32 | LetorRowsF64:
@@ -258,7 +260,9 @@ def _check_limits(n_features: Any, max_feature: Any, zero_based: Any) -> Limits:
             or not isinstance(value, Integral)
             or not 1 <= int(value) <= _LARGEST_INDEX
         ):
-            raise MarginRankError(f"{name} must be an integer from 1 to {_LARGEST_INDEX}; got {value!r}.")
+            raise MarginRankError(
+                f"{name} must be an integer from 1 to {_LARGEST_INDEX}; got {shown(value)}."
+            )
     return Limits(None if n_features is None else int(n_features), int(max_feature), bool(zero_based))
 
 
@@ -266,7 +270,7 @@ def _check_missing(missing: Any) -> float | None:
     if missing is None:
         return None
     if isinstance(missing, bool) or not isinstance(missing, Real):
-        raise MarginRankError(f"missing must be a number, such as 0.0 or NaN, or None; got {missing!r}.")
+        raise MarginRankError(f"missing must be a number, such as 0.0 or NaN, or None; got {shown(missing)}.")
     return float(missing)
 
 

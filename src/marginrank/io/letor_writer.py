@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import write_letor_features
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.pieces import pieces
 from marginrank.validation import check_comments
@@ -115,7 +115,7 @@ def id_text(value: Any, forbidden: str = "") -> str:
     if value is None or not text or not set(text).isdisjoint(" \t\r\n\0" + forbidden):
         but = "".join(f", {character!r}" for character in forbidden)
         raise MarginRankError(
-            f"Ids in text files must be one word without blanks{but} and NUL; got {value!r}."
+            f"Ids in text files must be one word without blanks{but} and NUL; got {shown(value)}."
         )
     return text
 

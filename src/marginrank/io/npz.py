@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.pieces import held
 from marginrank.io.sources import Source, read_source
@@ -109,7 +109,7 @@ def _packed(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
     for value in texts:
         if not isinstance(value, str):
             raise MarginRankError(
-                f".npz files hold ids that are numbers, dates or strings; got {value!r} in {name}. "
+                f".npz files hold ids that are numbers, dates or strings; got {shown(value)} in {name}. "
                 "Turn them into strings first."
             )
     text, ends = pack_texts(texts)

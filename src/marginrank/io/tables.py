@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.sources import Source, read_source
 from marginrank.io.table_cells import Cells, as_ids, as_numbers, as_texts, csv_fault
 
@@ -223,7 +223,7 @@ def _csv_types(header: list[str], roles: _Roles) -> dict[str, Any]:
 def check_table_format(format: str) -> str:
     """Return the name of a format of tables, or raise."""
     if format not in ("csv", "parquet"):
-        raise MarginRankError(f"format must be 'csv' or 'parquet'; got {format!r}.")
+        raise MarginRankError(f"format must be 'csv' or 'parquet'; got {shown(format)}.")
     return format
 
 

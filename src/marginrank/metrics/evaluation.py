@@ -172,7 +172,7 @@ def evaluate(
     0.875
     """
     parsed = parse_metrics(metrics, check_flavor(flavor))
-    y = _check_labels(y)
+    y = gate.check_only_labels(y)
     values = gate.check_scores(scores, len(y))
     data = RankingData(values.reshape(-1, 1), y, qid=qid, group=group, query_weight=query_weight)
     evaluator = Evaluator(data, parsed, docid=docid, n_jobs=n_jobs)
@@ -186,13 +186,6 @@ def evaluate(
         tied=found.tied[0],
         flavor=flavor,
     )
-
-
-def _check_labels(y: Any) -> Vector:
-    n_rows = np.shape(gate.as_array(y, "y"))[:1]
-    if n_rows == (0,):
-        raise MarginRankError("y must have at least one row; got none.")
-    return gate.check_labels(y, n_rows[0] if n_rows else 1)
 
 
 def _round(value: float) -> str:

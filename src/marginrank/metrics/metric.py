@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from math import isfinite
-from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
+from marginrank.parameters import finite_number, whole_number
 
 Gain: TypeAlias = Literal["exponential", "linear"]
 Discount: TypeAlias = Literal["log2", "letor"]
@@ -118,9 +117,9 @@ class Metric:
     max_label: float | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in FAMILIES:
+        if not isinstance(self.name, str) or self.name not in FAMILIES:
             raise MarginRankError(
-                f"Unknown metric {self.name!r}; known are {', '.join(FAMILIES)}. "
+                f"Unknown metric name {shown(self.name)}; known are {', '.join(FAMILIES)}. "
                 "parse_metric understands other spellings."
             )
         family = FAMILIES[self.name]
@@ -140,12 +139,12 @@ class Metric:
 
     def spell(self, defaults: dict[str, Any]) -> str:
         """Return the name with the options that differ from these defaults."""
-        shown = [
+        written = [
             f"{option}={_show(getattr(self, option))}"
             for option in FAMILIES[self.name].options
             if getattr(self, option) != defaults[option]
         ]
-        options = f"({','.join(shown)})" if shown else ""
+        options = f"({','.join(written)})" if written else ""
         return f"{self.name}{options}{'' if self.cutoff is None else f'@{self.cutoff}'}"
 
     def __repr__(self) -> str:
@@ -172,12 +171,13 @@ def _check_cutoff(name: str, cutoff: Any, family: Family) -> int | None:
             raise MarginRankError(f"{name} needs a cutoff: write {name}@10, say.")
         return None
     if family.cutoff == "never":
-        raise MarginRankError(f"{name} looks at the whole ranking and has no cutoff; got {cutoff!r}.")
-    if isinstance(cutoff, bool) or not isinstance(cutoff, Integral) or int(cutoff) < 1:
-        raise MarginRankError(f"The cutoff of {name} must be an integer of at least 1; got {cutoff!r}.")
-    if int(cutoff) >= 2**31:
-        raise MarginRankError(f"The cutoff of {name} must be below 2**31; got {cutoff}.")
-    return int(cutoff)
+        raise MarginRankError(f"{name} looks at the whole ranking and has no cutoff; got {shown(cutoff)}.")
+    number = whole_number(cutoff)
+    if number is None or number < 1:
+        raise MarginRankError(f"The cutoff of {name} must be an integer of at least 1; got {shown(cutoff)}.")
+    if number >= 2**31:
+        raise MarginRankError(f"The cutoff of {name} must be below 2**31; got {shown(cutoff)}.")
+    return number
 
 
 def _check_option(name: str, option: str, value: Any, family: Family) -> Any:
@@ -185,13 +185,15 @@ def _check_option(name: str, option: str, value: Any, family: Family) -> Any:
         raise MarginRankError(f"{name} has no option {option!r}; it has {', '.join(family.options)}.")
     if option in CHOICES:
         choices = [c for c in CHOICES[option] if c != "threshold" or name == "map"]
-        if isinstance(value, bool) or value not in choices:
+        plain = value if isinstance(value, str) else finite_number(value)
+        if plain is None or plain not in choices:
             known = ", ".join(map(repr, choices))
-            raise MarginRankError(f"{option} of {name} must be one of {known}; got {value!r}.")
-        return choices[choices.index(value)]
-    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
-        raise MarginRankError(f"{option} of {name} must be a finite number; got {value!r}.")
-    return float(value)
+            raise MarginRankError(f"{option} of {name} must be one of {known}; got {shown(value)}.")
+        return choices[choices.index(plain)]
+    number = finite_number(value)
+    if number is None:
+        raise MarginRankError(f"{option} of {name} must be a finite number; got {shown(value)}.")
+    return number
 
 
 def _show(value: Any) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.metrics.metric import CHOICES, FAMILIES, OPTIONS, Metric, standard_value
+from marginrank.parameters import as_list, check_choice
 
 _ALIASES = {
     "ap": "map",
@@ -60,8 +60,7 @@ _NAME = re.compile(r"\s*([A-Za-z][A-Za-z_ -]*?)\s*(?:\((.*?)\))?\s*(?:@\s*([^()\
 
 def check_flavor(flavor: str) -> str:
     """Return the flavor if there is one of that name."""
-    if flavor not in FLAVORS:
-        raise MarginRankError(f"flavor must be one of {', '.join(map(repr, FLAVORS))}; got {flavor!r}.")
+    check_choice("flavor", flavor, FLAVORS)
     return flavor
 
 
@@ -94,14 +93,20 @@ def parse_metric(text: str | Metric, *, flavor: str = "standard") -> Metric:
     >>> str(parse_metric("ndcg@10", flavor="sklearn"))
     'ndcg(gain=linear,ties=average)@10'
     """
+    check_flavor(flavor)
     if isinstance(text, Metric):
         return text
     if not isinstance(text, str):
-        raise MarginRankError(f"A metric is a name, such as 'ndcg@10'; got {text!r}.")
-    match = _NAME.fullmatch(text)
+        raise MarginRankError(f"A metric is a name, such as 'ndcg@10'; got {shown(text)}.")
+    return _read(text, flavor, shown(text))
+
+
+def _read(written: str, flavor: str, text: str) -> Metric:
+    """Return the metric of a name; messages show the name as ``text``."""
+    match = _NAME.fullmatch(written)
     if match is None or (match[2] is not None and match[4] is not None):
         raise MarginRankError(
-            f"Cannot read the metric {text!r}; write name@cutoff or name(option=value)@cutoff, "
+            f"Cannot read the metric {text}; write name@cutoff or name(option=value)@cutoff, "
             "such as 'ndcg@10' or 'map(rel=2)@100'."
         )
     name = _known_name(match[1], text)
@@ -116,15 +121,22 @@ def spell_metric(metric: Metric, flavor: str) -> str:
     return metric.spell(flavor_defaults(metric.name, flavor))
 
 
-def parse_metrics(metrics: Any, flavor: str) -> dict[str, Metric]:
-    """Return metrics by their names in this flavor, each once, in the order given."""
-    if isinstance(metrics, str | Metric):
-        metrics = (metrics,)
-    if not isinstance(metrics, Iterable):
-        raise MarginRankError(f"metrics must be a list of names, such as ['ndcg@10']; got {metrics!r}.")
-    parsed = [parse_metric(metric, flavor=flavor) for metric in metrics]
+def parse_metrics(metrics: Any, flavor: str, parameter: str = "metrics") -> dict[str, Metric]:
+    """Return metrics by their names in this flavor, each once, in the order given.
+
+    Messages call the list by the parameter that it was given as.
+    """
+    listed = [metrics] if isinstance(metrics, str | Metric) else as_list(metrics)
+    if listed is None or not all(isinstance(metric, str | Metric) for metric in listed):
+        raise MarginRankError(
+            f"{parameter} must be a list of names, such as ['ndcg@10']; got {shown(metrics)}."
+        )
+    parsed = [
+        metric if isinstance(metric, Metric) else _read(metric, flavor, f"{shown(metric)} of {parameter}")
+        for metric in listed
+    ]
     if not parsed:
-        raise MarginRankError("metrics must name at least one metric, such as 'ndcg@10'; got none.")
+        raise MarginRankError(f"{parameter} must name at least one metric, such as 'ndcg@10'; got none.")
     return {spell_metric(metric, flavor): metric for metric in parsed}
 
 
@@ -138,13 +150,13 @@ def _known_name(written: str, text: str) -> str:
         return _ALIASES[plain]
     close = get_close_matches(plain, _ALIASES, n=1, cutoff=0.6)
     hint = f"did you mean {_ALIASES[close[0]]!r}? Known" if close else "known"
-    raise MarginRankError(f"Unknown metric {text!r}; {hint} are {', '.join(FAMILIES)}.")
+    raise MarginRankError(f"Unknown metric {text}; {hint} are {', '.join(FAMILIES)}.")
 
 
 def _cutoff(written: str, text: str) -> int:
-    if not re.fullmatch(r"[0-9]+", written) or int(written) < 1:
+    if not re.fullmatch(r"[0-9]{1,20}", written) or int(written) < 1:
         raise MarginRankError(
-            f"The cutoff of {text!r} must be an integer of at least 1, as in 'ndcg@10'; got {written!r}."
+            f"The cutoff of {text} must be an integer of at least 1, as in 'ndcg@10'; got {shown(written)}."
         )
     return int(written)
 
@@ -159,10 +171,10 @@ def _options(written: str | None, name: str, text: str) -> dict[str, Any]:
         if not equals or option not in FAMILIES[name].options:
             known = ", ".join(FAMILIES[name].options)
             raise MarginRankError(
-                f"Cannot read {part.strip()!r} in {text!r}; {name} has the options {known}."
+                f"Cannot read {shown(part.strip())} in {text}; {name} has the options {known}."
             )
         if option in options:
-            raise MarginRankError(f"{option} is given twice in {text!r}.")
+            raise MarginRankError(f"{option} is given twice in {text}.")
         options[option] = _value(option, value, text)
     return options
 
@@ -173,8 +185,8 @@ def _value(option: str, written: str, text: str) -> Any:
             return choice
     if option in CHOICES:
         known = ", ".join(str(choice) for choice in CHOICES[option])
-        raise MarginRankError(f"{option} must be one of {known}; got {written!r} in {text!r}.")
+        raise MarginRankError(f"{option} must be one of {known}; got {shown(written)} in {text}.")
     try:
         return float(written)
     except ValueError:
-        raise MarginRankError(f"{option} must be a number; got {written!r} in {text!r}.") from None
+        raise MarginRankError(f"{option} must be a number; got {shown(written)} in {text}.") from None

@@ -8,8 +8,8 @@ import numpy as np
 
 from marginrank import validation as gate
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError
 from marginrank.losses import HingeLoss, Weighting
+from marginrank.parameters import check_choice
 from marginrank.threads import resolve_threads
 
 
@@ -57,13 +57,13 @@ def pairwise_error(
     >>> pairwise_error([0, 1, 1, 0], [1.0, 2.0, 3.0, 4.0], qid=["a", "a", "b", "b"])
     0.5
     """
-    if weighting not in ("pairs", "queries"):
-        raise MarginRankError(f"weighting must be 'pairs' or 'queries'; got {weighting!r}.")
-    y = gate.check_labels(y, len(y))
+    check_choice("weighting", weighting, ("pairs", "queries"))
+    n_threads = resolve_threads(n_jobs)
+    y = gate.check_only_labels(y)
     values = gate.check_scores(scores, len(y))
     weights = {"sample_weight": sample_weight, "query_weight": query_weight}
     view = RankingData(values.reshape(-1, 1), y, qid=qid, group=group, **weights).training_view()
-    loss = HingeLoss(view, weighting=weighting, n_threads=resolve_threads(n_jobs))
+    loss = HingeLoss(view, weighting=weighting, n_threads=n_threads)
     ranks = np.unique(values, return_inverse=True)[1].astype(np.float64)
     if view.rows is not None:
         ranks = ranks[view.rows]

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from marginrank import validation as gate
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
+from marginrank.parameters import check_count, check_flag
 from marginrank.validation import Matrix
 
 _NAMED_AT_MOST = 5
+_MOST_FEATURES = 2**31 - 1
 
 
 def model_matrix(X: Any, n_features: int, feature_names: Sequence[str] | None) -> Matrix:
@@ -23,6 +25,7 @@ def model_matrix(X: Any, n_features: int, feature_names: Sequence[str] | None) -
     Frames and named ``RankingData`` are matched by name, if the model has names; other columns of a frame
     are left aside. Everything else must have the model's width.
     """
+    n_features = check_count(n_features, "n_features", most=_MOST_FEATURES)
     if isinstance(X, RankingData):
         matrix, names = X.X, X.feature_names
         if names is not None and feature_names is not None and names != tuple(feature_names):
@@ -71,6 +74,8 @@ def align_width(X: Any, n_features: int, *, ignore_unknown: bool = False) -> Mat
     array([[1.]])
     """
     X, _ = gate.check_matrix(X)
+    n_features = check_count(n_features, "n_features", most=_MOST_FEATURES)
+    check_flag(ignore_unknown, "ignore_unknown")
     width = X.shape[1]
     if width == n_features:
         return X

@@ -15,11 +15,12 @@ from marginrank import validation as gate
 from marginrank.atomic_write import atomic_write
 from marginrank.data import RankingData
 from marginrank.designs import Design, mapped_design, matrix_design
-from marginrank.exceptions import MarginRankError, ModelFileError
+from marginrank.exceptions import MarginRankError, ModelFileError, shown, shown_path
 from marginrank.model import file_format
 from marginrank.model.columns import model_matrix
 from marginrank.model.mapping import InputMapping, check_mapping, mapping_from_file
 from marginrank.model.values import frozen_vector, json_value
+from marginrank.parameters import check_choice, check_number, check_path
 from marginrank.queries import check_qid, group_rows
 from marginrank.scaling import minmax_by_query
 from marginrank.threads import resolve_threads
@@ -110,15 +111,12 @@ class RankingModel:
             )
         mapping = check_mapping(feature_map, input_scaling, len(weights))
         n_features = len(weights) if mapping is None else mapping.n_features
-        if query_normalization not in (None, "minmax"):
-            raise MarginRankError(
-                f"query_normalization must be None or 'minmax'; got {query_normalization!r}."
-            )
+        check_choice("query_normalization", query_normalization, (None, "minmax"))
         if metadata is not None and not isinstance(metadata, Mapping):
-            raise MarginRankError(f"metadata must be a mapping; got {type(metadata).__name__}.")
+            raise MarginRankError(f"metadata must be a mapping; got {shown(metadata)}.")
         fields = {
             "coef": weights,
-            "intercept": float(frozen_vector([intercept], "intercept")[0]),
+            "intercept": check_number(intercept, "intercept"),
             "feature_names": gate.check_feature_names(feature_names, n_features),
             "query_normalization": query_normalization,
             "column_scale": scale,
@@ -255,7 +253,7 @@ class RankingModel:
             return model
         if not hasattr(estimator, "steps"):
             raise MarginRankError(
-                f"from_estimator takes a linear ranker, such as RankSVM, or a pipeline that ends in one; "
+                f"estimator must be a linear ranker, such as RankSVM, or a pipeline that ends in one; "
                 f"got {type(estimator).__name__}."
             )
         from marginrank.model.folding import (
@@ -285,17 +283,20 @@ class RankingModel:
         """
         data = self._to_bytes()
         if not isinstance(file, str | os.PathLike):
+            if not callable(getattr(file, "write", None)):
+                raise ModelFileError(f"file must be a path or a binary file object; got {shown(file)}.")
             try:
                 file.write(data)
             except TypeError:
                 raise ModelFileError("A model is bytes; open the file in binary mode ('wb').") from None
             return
+        where = shown_path(check_path(file, "file"))
         try:
             with atomic_write(file) as target:
                 target.write(data)
         except OSError as error:
             raise ModelFileError(
-                f"Cannot write the model to {os.fspath(file)}: {_reason(error)}. Nothing was changed there."
+                f"Cannot write the model to the file {where}: {_reason(error)}. Nothing was changed there."
             ) from error
 
     @classmethod
@@ -318,17 +319,19 @@ class RankingModel:
             If there is no such file, or it is not a model, damaged, cut short, or from a later version.
         """
         if not isinstance(file, str | os.PathLike):
+            if not callable(getattr(file, "read", None)):
+                raise ModelFileError(f"file must be a path or a binary file object; got {shown(file)}.")
             return cls._read(file, str(getattr(file, "name", "The file")))
-        where = os.fspath(file)
+        where = shown_path(check_path(file, "file"))
         try:
-            if Path(where).is_dir():
+            if Path(file).is_dir():
                 raise ModelFileError(f"{where} is a folder; expected a model file.")
-            with open(where, "rb") as source:
+            with open(file, "rb") as source:
                 return cls._read(source, where)
         except FileNotFoundError:
             raise ModelFileError(f"{where} does not exist; expected a model file.") from None
         except OSError as error:
-            raise ModelFileError(f"Cannot read the model {where}: {_reason(error)}.") from error
+            raise ModelFileError(f"Cannot read the model file {where}: {_reason(error)}.") from error
 
     @classmethod
     def _read(cls, source: BinaryIO, where: str) -> RankingModel:

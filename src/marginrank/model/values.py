@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from marginrank.exceptions import MarginRankError
-from marginrank.validation import Vector
+from marginrank.exceptions import MarginRankError, shown
+from marginrank.validation import Vector, as_array, objects_to_float
 
 
 def frozen_vector(values: Any, name: str) -> Vector:
     """Return a copy that nobody can change: finite float64 numbers, at least one."""
-    try:
-        vector = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise MarginRankError(f"{name} must hold numbers; got {values!r}.") from None
-    if vector.ndim != 1 or len(vector) == 0:
-        raise MarginRankError(f"{name} must be 1-D and not empty; got shape {vector.shape}.")
+    given = as_array(values, name)
+    if given.dtype.kind not in "biufO":
+        raise MarginRankError(f"{name} must hold numbers; got {shown(values)}.")
+    if given.ndim != 1 or len(given) == 0:
+        raise MarginRankError(f"{name} must be 1-D and not empty; got shape {given.shape}.")
+    vector = np.array(objects_to_float(given, name) if given.dtype.kind == "O" else given, dtype=np.float64)
     if not np.isfinite(vector).all():
         k = int(np.argmax(~np.isfinite(vector)))
         raise MarginRankError(f"{name} must be finite; got {vector[k]} at position {k}.")
@@ -31,7 +31,7 @@ def json_value(value: Any, name: str) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Mapping):
-        return {str(key): json_value(entry, f"{name}[{key!r}]") for key, entry in value.items()}
+        return {str(key): json_value(entry, f"{name}[{shown(key)}]") for key, entry in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
         return [json_value(entry, name) for entry in value]
     if isinstance(value, float):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.memory import physical_memory
-from marginrank.validation import Vector, check_positive, is_sparse
+from marginrank.parameters import check_choice, check_number, check_positive
+from marginrank.validation import Vector, is_sparse
 
 Matrix = NDArray[np.float64]
 # Rows whose squared distance is below this part of their squared norms are the same point: what differs is
@@ -53,11 +55,17 @@ class Kernel:
 
     def __post_init__(self) -> None:
         if not callable(self.kernel):
-            known = sorted({*kernel_metrics(), "precomputed"})
-            if self.kernel not in known:
-                raise MarginRankError(f"kernel must be callable or one of {known}; got {self.kernel!r}.")
+            check_choice(
+                "kernel, unless it is a function,", self.kernel, sorted({*kernel_metrics(), "precomputed"})
+            )
         if self.gamma is not None:
             check_positive(self.gamma, "gamma")
+        check_number(self.degree, "degree", least=1.0)
+        check_number(self.coef0, "coef0")
+        if self.params is not None and not isinstance(self.params, Mapping):
+            raise MarginRankError(
+                f"kernel_params must be a dict of the kernel's parameters, or None; got {shown(self.params)}."
+            )
 
     @property
     def is_precomputed(self) -> bool:
@@ -76,9 +84,9 @@ class Kernel:
             options = self.params or {}
         else:
             options = {
-                "gamma": self.gamma_in_use(X.shape[1]),
-                "degree": self.degree,
-                "coef0": self.coef0,
+                "gamma": float(self.gamma_in_use(X.shape[1])),
+                "degree": float(self.degree),
+                "coef0": float(self.coef0),
             }
         values = pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, **options)
         return np.ascontiguousarray(values, dtype=np.float64)

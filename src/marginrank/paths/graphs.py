@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData, TrainingView
 from marginrank.exceptions import MarginRankError
+from marginrank.parameters import check_choice, check_count, check_seed
 from marginrank.validation import Vector, nothing_to_rank
 
 Graph = Literal["all", "sampled", "reduced"]
@@ -62,30 +62,18 @@ def graph_pairs(
     >>> list(zip(pairs.winner.tolist(), pairs.loser.tolist()))
     [(1, 0), (2, 0)]
     """
-    if graph not in ("all", "sampled", "reduced"):
-        raise MarginRankError(f"graph must be 'all', 'sampled' or 'reduced'; got {graph!r}.")
-    if weighting not in ("pairs", "queries"):
-        raise MarginRankError(f"weighting must be 'pairs' or 'queries'; got {weighting!r}.")
+    check_choice("graph", graph, ("all", "sampled", "reduced"))
+    check_choice("weighting", weighting, ("pairs", "queries"))
+    pairs_per_row = check_count(pairs_per_row, "pairs_per_row")
+    rng = np.random.default_rng(check_seed(random_state, np.random.Generator))
     if data.pairs is not None:
         return _explicit_pairs(data, graph)
-    if isinstance(pairs_per_row, bool) or not isinstance(pairs_per_row, Integral) or pairs_per_row < 1:
-        raise MarginRankError(f"pairs_per_row must be a positive integer; got {pairs_per_row!r}.")
-    rng = _generator(random_state)
     choose: Callable[[Vector], tuple[Rows, Rows]] = {
         "all": _all_pairs,
-        "sampled": lambda y: _sampled_pairs(y, int(pairs_per_row), rng),
+        "sampled": lambda y: _sampled_pairs(y, pairs_per_row, rng),
         "reduced": _reduced_pairs,
     }[graph]
     return _pairs_by_query(data.training_view(), choose, weighting)
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise MarginRankError(
-            f"random_state must be an integer from 0 on, a numpy Generator or None; got {random_state!r}."
-        ) from None
 
 
 def _explicit_pairs(data: RankingData, graph: str) -> GraphPairs:

@@ -11,6 +11,7 @@ from marginrank import validation as gate
 from marginrank._kernels import KernelPath
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
+from marginrank.parameters import check_count, check_positive
 from marginrank.paths.gram import Kernel
 from marginrank.paths.graphs import GraphPairs
 from marginrank.paths.kernel_export import kernel_model_parts
@@ -125,7 +126,7 @@ class KernelRankPath(RankPath):
         -------
         ndarray of shape (n_pairs,)
         """
-        wanted = gate.check_positive(alpha, "alpha") * self._total
+        wanted = check_positive(alpha, "alpha") * self._total
         if wanted < self._native.reached * (1.0 - _ROUNDING):
             raise MarginRankError(
                 f"The path ends at alpha={self.alpha_min_:.6g} (status '{self.status_}'); got {alpha:g}. "
@@ -198,7 +199,7 @@ class KernelRankPath(RankPath):
         """
         from marginrank.paths.drawing import Curves, Sizes, draw_path
 
-        count = min(gate.check_count(n_rows, "n_rows"), len(self._rows))
+        count = min(check_count(n_rows, "n_rows"), len(self._rows))
         alphas = self.grid(_DRAWN)
         with one_blas_thread():
             order = self._rows[np.argsort(-self.scores_at(alphas[-1])[self._rows], kind="stable")]

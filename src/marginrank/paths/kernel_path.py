@@ -25,6 +25,7 @@ from marginrank._kernels import KernelPath
 from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
+from marginrank.parameters import check_count, check_positive, check_verbose
 from marginrank.paths.gram import Kernel, check_memory, distinct_points, gram_matrix
 from marginrank.paths.graphs import GraphPairs, Rows, graph_pairs
 from marginrank.paths.kernel_model import KernelRankPath
@@ -130,10 +131,11 @@ def kernel_rank_path(
     watchers = check_callbacks(callbacks)
     function = Kernel(kernel, gamma, degree, coef0, kernel_params)
     data = _as_data(X, y, qid, pairs, sample_weight, query_weight)
-    if max_events is not None and (not isinstance(max_events, Integral) or max_events < 1):
-        raise MarginRankError(f"max_events must be a positive integer; got {max_events!r}.")
+    if max_events is not None:
+        max_events = check_count(max_events, "max_events")
+    check_verbose(verbose)
     if alpha_min is not None:
-        alpha_min = gate.check_positive(alpha_min, "alpha_min")
+        alpha_min = check_positive(alpha_min, "alpha_min")
     check_memory(data.n_rows, _pairs_to_come(data, graph, pairs_per_row))
     graph_of = graph_pairs(
         data, graph, pairs_per_row=pairs_per_row, weighting=weighting, random_state=random_state
@@ -142,8 +144,8 @@ def kernel_rank_path(
         K = gram_matrix(function, data.X)
         rows, point = distinct_points(K, None if function.is_precomputed else data.X)
         native = _start(K, rows, point, graph_of)
-        shown: list[PathCallback] = [line] if verbose else []
-        status = _run(native, float(graph_of.weight.sum()), alpha_min, max_events, [*shown, *watchers])
+        listeners: list[PathCallback] = [line] if verbose else []
+        status = _run(native, float(graph_of.weight.sum()), alpha_min, max_events, [*listeners, *watchers])
         origin = PathOrigin("kernel_rank_path", _parameters(function, graph, weighting))
         path = KernelRankPath(native, status, K, function, data, graph_of, rows, origin)
     _warn(path)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank import validation as gate
 from marginrank.designs import MatrixDesign
 from marginrank.exceptions import MarginRankError
+from marginrank.parameters import check_count, check_grid, check_positive
 from marginrank.paths.lower_lines import LowerLines, Node
 from marginrank.paths.path_base import PathOrigin, RankPath
 from marginrank.paths.tracing import mixed
@@ -89,7 +89,7 @@ class LinearPath(RankPath):
         -------
         ndarray of shape (n_features,)
         """
-        return np.asarray(self.coefs_at([alpha])[0])
+        return np.asarray(self.coefs_at([check_positive(alpha, "alpha")])[0])
 
     def gap_at(self, alpha: float) -> float:
         """Return how far the objective of the model is from the optimum at most, relative to it.
@@ -146,7 +146,7 @@ class LinearPath(RankPath):
         """
         from marginrank.paths.drawing import Curves, Sizes, draw_path
 
-        count = gate.check_count(n_features, "n_features")
+        count = check_count(n_features, "n_features")
         alphas = self.grid(_DRAWN)
         ends = self.coefs_at(alphas[:: _DRAWN // 10])
         largest = np.argsort(-np.abs(ends).max(axis=0), kind="stable")[:count]
@@ -167,14 +167,14 @@ class LinearPath(RankPath):
     def _model_parts(self, alpha: float) -> dict[str, Any]:
         return {"coef": self.coef_at(alpha), "column_scale": self._scale}
 
-    def _check(self, alphas: Any) -> Vector:
-        found = np.array([gate.check_positive(alpha, "alpha") for alpha in alphas])
+    def _check(self, alphas: Any, name: str = "alpha") -> Vector:
+        found = np.array([check_positive(alphas[0], name)]) if name == "alpha" else check_grid(alphas, name)
         low, high = self.alpha_min_ * (1.0 - _ROUNDING), self.alpha_max_ * (1.0 + _ROUNDING)
         outside = (found < low) | (found > high)
         if outside.any():
             raise MarginRankError(
-                f"The path goes from alpha={self.alpha_max_:.6g} to {self.alpha_min_:.6g} "
-                f"(status '{self.status_}'); got {found[outside][0]:g}. "
+                f"{name} must be within the path, which goes from alpha={self.alpha_max_:.6g} to "
+                f"{self.alpha_min_:.6g} (status '{self.status_}'); got {found[outside][0]:g}. "
                 "Compute it with another alpha_max or alpha_min."
             )
         return np.asarray(np.clip(found, self.alpha_min_, self.alpha_max_))
@@ -249,7 +249,7 @@ class LinearRankPath(LinearPath):
         alphas : sequence of float
             From ``alpha_min_`` to ``alpha_max_``.
         """
-        return self._mixed(self._check(alphas), self.coefs)
+        return self._mixed(self._check(alphas, "alphas"), self.coefs)
 
     def objective_at(self, alpha: float) -> tuple[float, float]:
         """Return an upper bound of the objective of the model, and a lower bound of the optimum.
@@ -324,7 +324,7 @@ class LeastSquaresPath(LinearPath):
         alphas : sequence of float
             From ``alpha_min_`` to ``alpha_max_``.
         """
-        w = self._spectral.coefficients(self._check(alphas))[:, 0]
+        w = self._spectral.coefficients(self._check(alphas, "alphas"))[:, 0]
         return w if self._scale is None else w / self._scale
 
     def objective_at(self, alpha: float) -> tuple[float, float]:

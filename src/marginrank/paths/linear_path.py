@@ -21,6 +21,7 @@ from marginrank.designs.gram import centred_gram
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences, Loss
 from marginrank.objective import natural_alpha
+from marginrank.parameters import check_choice, check_positive, check_verbose
 from marginrank.paths.linear_model import LeastSquaresPath, LinearPath, LinearRankPath
 from marginrank.paths.linear_progress import LinearPathLine, LinearPathProgress
 from marginrank.paths.path_base import PathOrigin
@@ -134,8 +135,8 @@ def rank_path(
     >>> path.select(X[::3], y[::3], metric="pairwise_error").score < 0.15
     True
     """
-    gate.check_choice("loss", loss, ("hinge", "squared_hinge"))
-    gate.check_choice("weighting", weighting, ("pairs", "queries"))
+    check_choice("loss", loss, ("hinge", "squared_hinge"))
+    check_choice("weighting", weighting, ("pairs", "queries"))
     data = training_data(X, y, qid, group, pairs, sample_weight, query_weight)
     threads = resolve_threads(n_jobs)
     by_query = partial(QUERY_LOSSES[loss], weighting=weighting, n_threads=threads)
@@ -191,7 +192,7 @@ def rank_rls_path(
     >>> bool(np.allclose(path.coef_at(0.1), RankRLS(alpha=0.1).fit(X, X[:, 0] ** 3).coef_))
     True
     """
-    gate.check_choice("solver", solver, ("auto", "direct", "certified"))
+    check_choice("solver", solver, ("auto", "direct", "certified"))
     data = training_data(X, y, qid, group, pairs, sample_weight, query_weight)
     if solver == "direct" and isinstance(data.X, ChunkedMatrix):
         raise MarginRankError(
@@ -227,7 +228,8 @@ def certified_path(
 
     ``origin`` says what models of the path tell about how they came about.
     """
-    eps = gate.check_positive(eps, "eps")
+    check_verbose(verbose)
+    eps = check_positive(eps, "eps")
     if not _SMALLEST_EPS <= eps < 1.0:
         raise MarginRankError(
             f"eps must be from {_SMALLEST_EPS:g} to below 1, as a part of the objective; got {eps:g}."
@@ -236,8 +238,8 @@ def certified_path(
     top, bottom = _interval(problem, alpha_max, alpha_min)
     tracer = PathTracer(problem.design, problem.loss, eps)
     with LinearPathLine() as line:
-        shown: list[Any] = [line] if verbose else []
-        status = tracer.run(top, bottom, _reporter(tracer, top, bottom, [*shown, *watchers]))
+        listeners: list[Any] = [line] if verbose else []
+        status = tracer.run(top, bottom, _reporter(tracer, top, bottom, [*listeners, *watchers]))
     if not tracer.nodes:
         if status == "interrupted":
             raise KeyboardInterrupt
@@ -322,7 +324,7 @@ def path_problem(
     data: RankingData, by_query: Callable[..., Loss], by_pair: Callable[..., Loss], scale: Any, threads: int
 ) -> PathProblem:
     """Return design and loss of labelled rows or of pairs."""
-    gate.check_choice("scale", scale, (None, "standard", "minmax"))
+    check_choice("scale", scale, (None, "standard", "minmax"))
     rows = weight = None
     if data.pairs is not None:
         loss = by_pair(data.training_pairs(), data.n_rows)
@@ -336,9 +338,9 @@ def path_problem(
 
 def _interval(problem: PathProblem, alpha_max: Any, alpha_min: Any) -> tuple[float, float]:
     if alpha_max is not None:
-        top = gate.check_positive(alpha_max, "alpha_max")
+        top = check_positive(alpha_max, "alpha_max")
     elif alpha_min is not None:
-        top = max(problem.balance(), gate.check_positive(alpha_min, "alpha_min"))
+        top = max(problem.balance(), check_positive(alpha_min, "alpha_min"))
     else:
         top = problem.balance()
     if top == 0.0:
@@ -346,7 +348,7 @@ def _interval(problem: PathProblem, alpha_max: Any, alpha_min: Any) -> tuple[flo
             "The features pull in no direction (the gradient at zero is 0: contradicting pairs, or columns "
             "that are constant where rows are compared), so there is no natural alpha_max; give one."
         )
-    bottom = _DECADES * top if alpha_min is None else gate.check_positive(alpha_min, "alpha_min")
+    bottom = _DECADES * top if alpha_min is None else check_positive(alpha_min, "alpha_min")
     if bottom > top:
         raise MarginRankError(f"alpha_min must be at most alpha_max={top:g}; got {bottom:g}.")
     return top, bottom

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from marginrank import validation as gate
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError
-from marginrank.metrics import Metric
+from marginrank.exceptions import MarginRankError, shown
+from marginrank.metrics import Metric, parse_metric
 from marginrank.model import RankingModel
-from marginrank.model_selection import Rule
+from marginrank.model_selection import MOST_ALPHAS, Rule
+from marginrank.parameters import check_count, check_positive
 from marginrank.paths.selection import PathSelection, select_on_rows
 from marginrank.threads import one_blas_thread
 from marginrank.validation import Matrix, Vector
@@ -103,7 +104,7 @@ class RankPath(ABC):
         ndarray of shape (n_alphas,)
             A single one where the path has a single model.
         """
-        count = gate.check_count(n_alphas, "n_alphas")
+        count = check_count(n_alphas, "n_alphas", most=MOST_ALPHAS)
         top, bottom = self._ends()
         if top == bottom:
             return np.array([top])
@@ -143,7 +144,7 @@ class RankPath(ABC):
         """
         data = X if isinstance(X, RankingData) and y is None and qid is None else RankingData(X, y, qid=qid)
         self._check_width(data.X)
-        by = self._origin.metric if metric is None else metric
+        by = self._origin.metric if metric is None else parse_metric(metric)
         with one_blas_thread():
             chosen = select_on_rows(
                 data, self.grid(n_alphas), self._scores, self._predict, by, rule, self._n_jobs
@@ -175,11 +176,14 @@ class RankPath(ABC):
         RankingModel
             With the feature names of the training data.
         """
+        alpha = check_positive(alpha, "alpha")
+        if metadata is not None and not isinstance(metadata, Mapping):
+            raise MarginRankError(f"metadata must be a mapping; got {shown(metadata)}.")
         known = {
             "estimator": self._origin.function,
             "parameters": dict(self._origin.parameters),
             "library_version": version("marginrank"),
-            "alpha": float(alpha),
+            "alpha": alpha,
             "gap": self.gap_at(alpha),
         }
         return RankingModel(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 
 
 def check_callbacks(callbacks: Any) -> list[Any]:
     """Return what a user passed as ``callbacks`` as a list."""
     found = [] if callbacks is None else [callbacks] if callable(callbacks) else callbacks
     if not isinstance(found, list | tuple) or not all(callable(callback) for callback in found):
-        raise MarginRankError(f"callbacks must be a callable or a list of them; got {callbacks!r}.")
+        raise MarginRankError(f"callbacks must be a callable or a list of them; got {shown(callbacks)}.")
     return list(found)

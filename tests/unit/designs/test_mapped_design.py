@@ -117,7 +117,9 @@ def test_memory_decides_where_nobody_said(monkeypatch):
 
 
 def test_an_unknown_store_is_refused():
-    with pytest.raises(MarginRankError, match="store must be 'auto', 'memory' or 'recompute'; got 'disk'"):
+    with pytest.raises(
+        MarginRankError, match="store must be one of 'auto', 'memory', 'recompute'; got 'disk'"
+    ):
         Case("fourier", "dense").design("disk")
 
 

@@ -35,7 +35,9 @@ def test_a_design_over_some_rows_equals_one_made_for_them(name, store):
 
 
 def test_another_way_to_store_is_refused():
-    with pytest.raises(MarginRankError, match="store must be 'auto', 'memory' or 'recompute'; got 'disk'"):
+    with pytest.raises(
+        MarginRankError, match="store must be one of 'auto', 'memory', 'recompute'; got 'disk'"
+    ):
         MappedRows(MAPS["fourier"].fit(X).block_map(), X, n_threads=1, store="disk")
 
 

@@ -304,7 +304,7 @@ def test_threads_do_not_change_a_bit():
         ({"regularization": "ridge"}, "regularization must be one of"),
         ({"alpha": 0}, "positive, finite number or 'auto'"),
         ({"alpha": "best"}, "positive, finite number or 'auto'"),
-        ({"alpha": "auto", "alphas": [-1]}, "alphas must be positive"),
+        ({"alpha": "auto", "alphas": [-1]}, "alphas must be a list of positive, finite numbers"),
         ({"solver": "newton"}, "solver must be one of"),
         ({"solver": "direct", "regularization": "hybrid"}, "the direct solver has none"),
         ({"tol": 0}, "tol must be"),

@@ -144,7 +144,7 @@ def test_the_model_file_knows_the_chosen_alpha():
     [
         ({"rule": "median"}, "rule must be"),
         ({"cv": 50}, "there are 12 queries"),
-        ({"alphas": [0.0]}, "alphas must be positive"),
+        ({"alphas": [0.0]}, "alphas must be a list of positive, finite numbers"),
         ({"metric": "nonsense"}, "metric"),
     ],
 )

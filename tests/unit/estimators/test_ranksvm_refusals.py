@@ -118,7 +118,7 @@ def test_one_row_is_refused():
 
 
 def test_empty_data_are_refused():
-    with pytest.raises(ValueError, match=r"0 sample.* while a minimum of 2 is required"):
+    with pytest.raises(ValueError, match=r"0 sample.* while a minimum of 1 is required"):
         RankSVM().fit(X[:0], Y[:0])
     with pytest.raises(ValueError, match=r"0 feature.* while a minimum of 1 is required"):
         RankSVM().fit(X[:, :0], Y)
@@ -151,8 +151,8 @@ def test_qid_twice_is_refused():
 
 
 BAD_PAIRS = {
-    "row too large": ([[0, 1], [2, 30]], {}, r"row numbers from 0 to 29; pair 1 is \(2, 30\)"),
-    "negative row": ([[0, -1]], {}, r"row numbers from 0 to 29; pair 0 is \(0, -1\)"),
+    "row too large": ([[0, 1], [2, 30]], {}, r"row numbers of X, from 0 to 29; pair 1 is \(2, 30\)"),
+    "negative row": ([[0, -1]], {}, r"row numbers of X, from 0 to 29; pair 0 is \(0, -1\)"),
     "row against itself": ([[0, 1], [4, 4]], {}, "two different rows; pair 1 is row 4 twice"),
     "three columns": ([[0, 1, 2]], {}, r"shape \(n_pairs, 2\), winner first; got shape \(1, 3\)"),
     "one dimension": ([0, 1], {}, r"shape \(n_pairs, 2\), winner first; got shape \(2,\)"),
@@ -165,7 +165,7 @@ BAD_PAIRS = {
     "NaN weight": (PAIRS, {"weight": [1.0, np.nan]}, r"weight contains NaN \(first at pair 1\)"),
     "zero weights": (PAIRS, {"weight": [0.0, 0.0]}, "weight is zero for every pair"),
     "negative margin": (PAIRS, {"margin": [1.0, -1.0]}, "margin must be at least 0; got -1 at pair 1"),
-    "NaN margin": (PAIRS, {"margin": np.nan}, "margin contains NaN"),
+    "NaN margin": (PAIRS, {"margin": np.nan}, "margin must be a finite number; got nan"),
     "shorter margin": (PAIRS, {"margin": [1.0]}, "margin must have one entry per pair; got 1 for 2"),
 }
 

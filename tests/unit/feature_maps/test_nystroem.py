@@ -167,9 +167,9 @@ def test_the_same_seed_gives_the_same_landmarks_and_another_one_others():
     [
         ({"gamma": 0.0}, "gamma must be a positive, finite number, 'scale' or 'median'; got 0.0"),
         ({"kernel": "linear"}, "kernel must be one of 'rbf', .*; got 'linear'"),
-        ({"n_components": -1}, "n_components must be an integer of at least 1; got -1"),
-        ({"landmarks": "best"}, "landmarks must be 'uniform', 'kmeans.*' or 'leverage'; got 'best'"),
-        ({"rank": 0}, "rank must be an integer of at least 1; got 0"),
+        ({"n_components": -1}, "n_components must be a positive integer; got -1"),
+        ({"landmarks": "best"}, "landmarks must be one of 'uniform', 'kmeans.*', 'leverage'; got 'best'"),
+        ({"rank": 0}, "rank must be a positive integer; got 0"),
         ({"rank": 21}, "rank must be at most n_components=20; got 21"),
         ({"cutoff": 1.0}, "cutoff must be None or a number from 0 to below 1; got 1.0"),
         ({"cutoff": float("nan")}, "cutoff must be None or a number"),

@@ -105,7 +105,7 @@ def test_what_is_not_a_name_is_refused(bad):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": "ndgc"}, "Unknown metric 'ndgc'"),
+        ({"name": "ndgc"}, "Unknown metric name 'ndgc'"),
         ({"name": "ndcg", "cutoff": True}, "must be an integer of at least 1; got True"),
         ({"name": "ndcg", "cutoff": 2.0}, "must be an integer"),
         ({"name": "ndcg", "rel": 1}, "ndcg has no option 'rel'"),

@@ -87,7 +87,7 @@ def test_no_pair_is_an_error():
 
 
 def test_unknown_weighting_is_refused():
-    with pytest.raises(MarginRankError, match="weighting must be 'pairs' or 'queries'; got 'rows'"):
+    with pytest.raises(MarginRankError, match="weighting must be one of 'pairs', 'queries'; got 'rows'"):
         pairwise_error([0, 1], [0.0, 1.0], weighting="rows")
 
 

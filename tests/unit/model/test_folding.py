@@ -133,7 +133,7 @@ def test_what_cannot_be_folded_is_named(steps, message):
 
 @pytest.mark.parametrize("other", [Ridge(), StandardScaler(), "RankSVM"])
 def test_what_is_no_ranker_is_refused(other):
-    with refuses(f"from_estimator takes a linear ranker.*; got {type(other).__name__}"):
+    with refuses(f"estimator must be a linear ranker.*; got {type(other).__name__}"):
         RankingModel.from_estimator(other)
 
 

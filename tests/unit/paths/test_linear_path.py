@@ -246,7 +246,7 @@ def test_alphas_outside_and_other_columns_get_a_sentence():
     X, y, qid = rows()
     path = rank_path(X, y, qid=qid, alpha_max=TOP, alpha_min=0.1, eps=1e-2)
     for alpha in (0.01, 2.0):
-        with pytest.raises(MarginRankError, match="The path goes from"):
+        with pytest.raises(MarginRankError, match="alphas must be within the path, which goes from"):
             path.coef_at(alpha)
     with pytest.raises(MarginRankError, match="columns"):
         path.predict(X[:, :2], alpha=0.5)

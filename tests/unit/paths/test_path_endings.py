@@ -125,7 +125,7 @@ def test_too_many_rows_are_refused_with_the_memory_and_the_alternative(monkeypat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kernel": "radial"}, "kernel must be callable or one of"),
+        ({"kernel": "radial"}, "kernel, unless it is a function, must be one of"),
         ({"gamma": -1.0}, "gamma must be a positive, finite number; got -1.0"),
         ({"alpha_min": 0.0}, "alpha_min must be a positive, finite number"),
         ({"max_events": 0}, "max_events must be a positive integer; got 0"),

@@ -90,7 +90,7 @@ def test_explicit_pairs_keep_weights_and_margins():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"graph": "some"}, "graph must be 'all', 'sampled' or 'reduced'; got 'some'"),
+        ({"graph": "some"}, "graph must be one of 'all', 'sampled', 'reduced'; got 'some'"),
         ({"weighting": "rows"}, "weighting must be"),
         ({"graph": "sampled", "pairs_per_row": 0}, "pairs_per_row must be a positive integer; got 0"),
         ({"graph": "sampled", "random_state": "dice"}, "random_state must be"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.losses.base import Vector
 
 
@@ -24,5 +24,5 @@ def discount_table(name: str, n_ranks: int) -> Vector:
     elif name == "letor":
         table = 1.0 / np.log2(np.maximum(rank, 2.0))
     else:
-        raise MarginRankError(f"discount must be 'log2' or 'letor'; got {name!r}.")
+        raise MarginRankError(f"discount must be 'log2' or 'letor'; got {shown(name)}.")
     return table

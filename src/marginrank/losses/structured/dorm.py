@@ -6,7 +6,7 @@ import numpy as np
 
 from marginrank._kernels import StructuredDorm
 from marginrank.data import TrainingView
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.losses.base import Vector
 from marginrank.losses.structured.base import StructuredLoss, TargetOptions, by_row, query_scale, recipe_of
 from marginrank.losses.structured.discounts import discount_table
@@ -90,4 +90,6 @@ def _rank_weight(options: TargetOptions, discount: Vector) -> Vector:
     if options.rank_weight == "fourth_root":
         weight: Vector = np.arange(1.0, len(discount) + 1.0) ** -0.25
         return weight
-    raise MarginRankError(f"rank_weight must be 'fourth_root' or 'discount'; got {options.rank_weight!r}.")
+    raise MarginRankError(
+        f"rank_weight must be 'fourth_root' or 'discount'; got {shown(options.rank_weight)}."
+    )

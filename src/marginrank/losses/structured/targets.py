@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from marginrank.data import TrainingView
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.losses.structured.auc import AucLoss
 from marginrank.losses.structured.base import StructuredLoss, TargetOptions
 from marginrank.losses.structured.dorm import DormLoss
@@ -76,6 +76,6 @@ def structured_loss(
         raise MarginRankError(f"Unknown structured target {target!r}; known are {known}.")
     if feature_map not in maps:
         raise MarginRankError(
-            f"The target {target!r} has the feature maps {', '.join(maps)}; got {feature_map!r}."
+            f"The target {target!r} has the feature maps {', '.join(maps)}; got {shown(feature_map)}."
         )
     return STRUCTURED_TARGETS[target, feature_map](view, options or TargetOptions(), n_threads=n_threads)
