@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +20,31 @@ Make = Callable[[Any, Any, int], Any] | None
 Operation = Callable[[Any, Any, Any], Any]
 #: First position, level and value of the sum of a complete subtree of ``2 ** level`` positions.
 PartialSum = tuple[int, int, Any]
+
+
+_apart: ContextVar[bool] = ContextVar("apart_from_training", default=False)
+
+
+@contextmanager
+def apart_from_training() -> Iterator[None]:
+    """Say that what is asked in a ``with`` block is no step of a training that may be gone on with."""
+    token = _apart.set(True)
+    try:
+        yield
+    finally:
+        _apart.reset(token)
+
+
+def is_apart_from_training() -> bool:
+    """Whether what is asked now is no step of a training, and belongs into no checkpoint.
+
+    Examples
+    --------
+    >>> with apart_from_training():
+    ...     print(is_apart_from_training())
+    True
+    """
+    return _apart.get()
 
 
 class Engine(Protocol):

@@ -7,7 +7,7 @@ makes it cheap.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from types import ModuleType
 from typing import Any, Literal
@@ -117,6 +117,18 @@ class Search:
         if self.rule == "best":
             return Selection(best, alphas, curve, std)
         return Selection(_largest_alpha(alphas, signed <= signed[best] + std[best]), alphas, curve, std)
+
+    def select_so_far(self, alphas: Vector, values: NDArray[np.float64]) -> Selection:
+        """Choose from what an interrupt left: the figures of one fold alone have no standard error to go by.
+
+        Examples
+        --------
+        >>> values = np.array([[0.30, 0.20, 0.21]])
+        >>> Search(rule="one_se").select_so_far(np.array([1.0, 0.1, 0.01]), values).alpha
+        0.1
+        """
+        search = self if len(values) > 1 else replace(self, rule="best")
+        return search.select(alphas, values)
 
     def best_of(self, selections: Sequence[Selection]) -> int:
         """Return the number of the selection whose curve has the best figure; the first of equals.

@@ -93,3 +93,17 @@ class NormalEquations:
         squared = float(np.einsum("ij,ij->", self.right_side, self.right_side))
         product = self.product(self.right_side)
         return float(np.einsum("ij,ij->", self.right_side, product)) / squared if squared > 0.0 else 1.0
+
+
+def evaluated(equations: NormalEquations, alpha: float, w: Array) -> tuple[float, float]:
+    """Return the objective at coefficients of shape (n_targets, n_features), and a bound of its optimum.
+
+    The objective curves by at least ``alpha``, so its optimum lies at most ``||gradient||^2 / (2 alpha)``
+    below it.
+    """
+    value = equations.risk(w) + 0.5 * alpha * float(np.einsum("ij,ij->", w, w))
+    if alpha == 0.0:
+        return value, 0.0
+    gradient = equations.product(w) + alpha * w - equations.right_side
+    slack = float(np.einsum("ij,ij->", gradient, gradient)) / (2.0 * alpha)
+    return value, min(max(value - slack, 0.0), value)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from marginrank.distributed.journal_records import MAGIC, digest, pack, unpack
 from marginrank.distributed.remote_data import RemoteData
-from marginrank.engines import Engine, Make, Operation
+from marginrank.engines import Engine, Make, Operation, is_apart_from_training
 from marginrank.exceptions import MarginRankError
 from marginrank.validation import is_sparse
 
@@ -51,7 +51,12 @@ class Journal:
             self._file = self._begun(header)
 
     def answer(self, inputs: str, ask: Callable[[], Any]) -> Any:
-        """Return what was answered to the same question before, or ask it and write the answer down."""
+        """Return what was answered to the same question before, or ask it and write the answer down.
+
+        What is asked after Ctrl-C, of the best model so far, a training that goes on does not ask.
+        """
+        if is_apart_from_training():
+            return ask()
         self._number += 1
         known = self._next()
         if known is not None:

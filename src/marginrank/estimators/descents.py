@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from marginrank.designs import Design
 from marginrank.estimators.training import Training
-from marginrank.paths.tracing import mixed, steps_between
-from marginrank.rounding import UNIT, relative_gap, upward
+from marginrank.paths.tracing import PathTracer, mixed, steps_between
+from marginrank.rounding import UNIT
 from marginrank.solvers import Callback, SolverResult
 from marginrank.validation import Vector
 
@@ -45,8 +45,6 @@ class Descent:
         Their objectives, and lower bounds of the optimum.
     solved : dict from float to SolverResult
         Those of them that are trained to tol, by alpha.
-    error : float
-        By how much rounding may raise the objective of a model between two of them.
     interrupted : bool
         Whether Ctrl-C ended it.
     """
@@ -56,15 +54,30 @@ class Descent:
     values: list[float] = field(default_factory=list)
     bounds: list[float] = field(default_factory=list)
     solved: dict[float, SolverResult] = field(default_factory=dict)
-    error: float = 0.0
     interrupted: bool = False
 
-    def add(self, alpha: float, model: Vector, value: float, bound: float) -> None:
-        """Add a model below the others."""
+    def note(self, training: Training, alpha: float, result: SolverResult) -> None:
+        """Add a solution below the other models."""
+        self._add(alpha, training.raw(result.w), result.value, result.bound)
+        self.solved[alpha] = replace(result, point=None)
+
+    def note_path(self, training: Training, tracer: PathTracer) -> None:
+        """Add the models that are proved so far on a path."""
+        bounds = tracer.lines.at(np.array(tracer.alphas)) / np.array(tracer.alphas) * (1.0 - 4.0 * UNIT)
+        for alpha, w, value, bound in zip(tracer.alphas, tracer.models, tracer.values, bounds, strict=False):
+            self._add(alpha, training.raw(w), value, min(float(bound), value))
+
+    def _add(self, alpha: float, model: Vector, value: float, bound: float) -> None:
         self.alphas.append(alpha)
         self.models.append(model)
         self.values.append(value)
         self.bounds.append(bound)
+
+    def note_unfinished(self, training: Training) -> None:
+        """Add what the solution that is under way has, if that is a model; it may be called again."""
+        latest = training.latest
+        if latest is not None and latest.is_model and latest.alpha not in self.alphas:
+            self.note(training, latest.alpha, latest.result)
 
     @property
     def any_finished(self) -> bool:
@@ -81,6 +94,10 @@ class Descent:
     def models_at(self, alphas: Vector) -> Array:
         """Return coefficients, one row for each alpha."""
         return mixed(np.array(self.alphas), np.array(self.models), alphas)
+
+    def model_at(self, alpha: float) -> Vector:
+        """Return the coefficients at one alpha."""
+        return np.asarray(self.models_at(np.array([alpha]))[0])
 
     def measured(self, design: Design, alphas: Vector, measure: Callable[[Array], Array]) -> Array:
         """Measure the models on rows: one product for each stored model, mixtures of scores for the others.
@@ -99,23 +116,6 @@ class Descent:
         blocks = [alphas[k : k + step] for k in range(0, len(alphas), step)]
         return np.concatenate([measure(mixed(knots, stored, block)[:, None]) for block in blocks])
 
-    def result_at(self, training: Training, alpha: float) -> SolverResult:
-        """Return the model at an alpha with what is known of it, for want of a solution.
-
-        The value is an upper bound: times alpha it is convex between two models. The optimum is concave in
-        alpha, so it lies above the chords of its bounds.
-        """
-        if alpha in self.solved:
-            return self.solved[alpha]
-        knots = np.array(self.alphas[::-1])
-        product = float(np.interp(alpha, knots, knots * np.array(self.values[::-1])))
-        bound = float(np.interp(alpha, knots, self.bounds[::-1]))
-        value = upward(product / alpha + self.error, 8.0)
-        bound = min(bound * (1.0 - 8.0 * UNIT), value)
-        w = training.scaled(self.models_at(np.array([alpha]))[0])
-        gap = relative_gap(value, bound)
-        return SolverResult(w, value, bound, gap, n_iter=0, status="interrupted", history=())
-
 
 def path_pays(alphas: Vector, tol: float) -> bool:
     """Whether a grid is so dense that tracing the path costs less than solving at each alpha.
@@ -129,14 +129,22 @@ def path_pays(alphas: Vector, tol: float) -> bool:
 
 
 def descend(
-    training: Training, alphas: Vector, tol: float, listeners: Sequence[Callback], *, default: bool
-) -> Descent:
+    training: Training,
+    descent: Descent,
+    alphas: Vector,
+    tol: float,
+    listeners: Sequence[Callback],
+    *,
+    default: bool,
+) -> None:
     """Go down a grid of alphas by what is cheaper.
 
     Parameters
     ----------
     training : Training
         What to train.
+    descent : Descent
+        Where models are added, as soon as they are there: whatever ends the descent leaves them.
     alphas : ndarray of shape (n_alphas,)
         The grid, descending.
     tol : float
@@ -147,7 +155,6 @@ def descend(
         Whether the grid is not the user's, so that not every alpha of it has to be solved where the path
         ends early.
     """
-    descent = Descent()
     rest = alphas
     if not training.knows_scores:
         rest = _thinned(alphas) if default else alphas
@@ -157,7 +164,6 @@ def descend(
         rest = _thinned(rest[below]) if default else rest[below]
     if not descent.interrupted:
         _solve_each(training, descent, rest, listeners)
-    return descent
 
 
 def _eps(tol: float) -> float:
@@ -172,32 +178,20 @@ def _thinned(alphas: Vector) -> Vector:
 def _trace(
     training: Training, descent: Descent, alphas: Vector, eps: float, listeners: Sequence[Callback]
 ) -> None:
-    tracer, status = training.trace(float(alphas[0]), float(alphas[-1]), eps, listeners)
-    descent.interrupted = status == "interrupted"
-    descent.error = tracer.error
-    bounds = tracer.lines.at(np.array(tracer.alphas)) / np.array(tracer.alphas) * (1.0 - 4.0 * UNIT)
-    for alpha, w, value, bound in zip(tracer.alphas, tracer.models, tracer.values, bounds, strict=True):
-        descent.add(alpha, training.raw(w), value, min(float(bound), value))
-    if not descent.interrupted or descent.alphas:
-        return
-    if tracer.unproved is None:
-        raise KeyboardInterrupt
-    _note(training, descent, float(alphas[0]), tracer.unproved)
+    try:
+        _, status = training.trace(float(alphas[0]), float(alphas[-1]), eps, listeners)
+        descent.interrupted = status == "interrupted"
+    finally:
+        if training.tracer is not None and training.tracer.alphas:
+            descent.note_path(training, training.tracer)
 
 
 def _solve_each(training: Training, descent: Descent, alphas: Vector, listeners: Sequence[Callback]) -> None:
-    """Solve at each alpha from the model before; what was interrupted counts only where there is no other."""
+    """Solve at each alpha from the model before."""
     for alpha in alphas:
         start = descent.models[-1] if descent.models else None
         result = training.solve(float(alpha), start, listeners)
         descent.interrupted = result.status == "interrupted"
-        if descent.interrupted and descent.models:
-            return
-        _note(training, descent, float(alpha), result)
         if descent.interrupted:
             return
-
-
-def _note(training: Training, descent: Descent, alpha: float, result: SolverResult) -> None:
-    descent.add(alpha, training.raw(result.w), result.value, result.bound)
-    descent.solved[alpha] = replace(result, point=None)
+        descent.note(training, float(alpha), result)

@@ -52,10 +52,33 @@ class DirectRuns:
 
     def __post_init__(self) -> None:
         self._started = perf_counter()
+        self._whole: tuple[SpectralPath, Vector | None] | None = None
+        self._alphas: Vector | None = None
+        # What the figures so far select; None where there are none.
+        self._select: Callable[[], Selection | None] = lambda: None
+
+    def so_far(self) -> Outcome | None:
+        """Return the exact model at the alpha that is best as far as it was measured.
+
+        Where nothing was measured yet, that is the largest alpha; before there is a decomposition, None.
+        """
+        if self._whole is None or self._alphas is None:
+            return None
+        path, scale = self._whole
+        selection = self._select()
+        alpha = float(np.max(self._alphas)) if selection is None else selection.alpha
+        w = path.coefficients([alpha])[0]
+        found = (
+            self._outcome(path, scale, alpha, w)
+            if selection is None
+            else self._selected(path, scale, selection, w)
+        )
+        return replace(found, status="interrupted")
 
     def plain(self, alpha: float, sets: list[EvaluationSet]) -> Outcome:
         """Solve at one alpha."""
-        path, scale = self._path(None)
+        self._alphas = np.array([alpha])
+        path, scale = self._whole = self._path(None)
         w = path.coefficients([alpha])[0]
         if not sets:
             return self._outcome(path, scale, alpha, w)
@@ -65,8 +88,8 @@ class DirectRuns:
 
     def on_set(self, search: Search, chosen: EvaluationSet) -> Outcome:
         """Solve the whole grid, and take the alpha that does best on the validation set."""
-        path, scale = self._path(None)
-        grid = self._grid(path, search)
+        path, scale = self._whole = self._path(None)
+        grid = self._alphas = self._grid(path, search)
         coefficients = path.coefficients(grid)
         values = chosen.per_query(self._scores(chosen.data.X, scale, coefficients))[1]
         selection = chosen.select(search, grid, values)
@@ -74,28 +97,37 @@ class DirectRuns:
 
     def leave_query_out(self, search: Search) -> Outcome:
         """Take the alpha whose models, each fitted without a query, do best on that query."""
-        path, scale = self._path(None)
-        grid = self._grid(path, search)
+        path, scale = self._whole = self._path(None)
+        grid = self._alphas = self._grid(path, search)
         view = self.problem.data.training_view()
         labels = _labels(self.problem.data, view)
         scores = leave_query_out_scores(path, grid)
         self.passes += 1.0
         targets = [view.y] if self.problem.targets is None else _in_order(self.problem.targets, view.rows)
-        by_target = []
-        for target, y in enumerate(targets):
-            evaluator = search.evaluator(labels, y, self.n_jobs)
+        evaluators = [search.evaluator(labels, y, self.n_jobs) for y in targets]
+        by_alpha: list[Vector] = []
+
+        def select() -> Selection:
+            return search.select(grid[: len(by_alpha)], np.array(by_alpha).T, labels.query_weight)
+
+        self._select = lambda: select() if by_alpha else None
+        for of_alpha in scores:
             # One alpha at a time: all of them at once would take as much memory as the scores again.
-            by_alpha = [evaluator.measure(scores[k, target]).values[0, 0] for k in range(len(grid))]
-            by_target.append(np.stack(by_alpha))
-        values = mean_over_targets(by_target)
-        selection = search.select(grid, values.T, labels.query_weight)
+            values = [
+                evaluator.measure(one).values[0, 0]
+                for evaluator, one in zip(evaluators, of_alpha, strict=True)
+            ]
+            by_alpha.append(mean_over_targets(values))
+        selection = select()
         return self._selected(path, scale, selection, path.coefficients([selection.alpha])[0])
 
     def by_folds(self, search: Search) -> Outcome:
         """Choose alpha by folds, then solve for all rows."""
-        path, scale = self._path(None)
-        grid = self._grid(path, search)
-        table = []
+        path, scale = self._whole = self._path(None)
+        grid = self._alphas = self._grid(path, search)
+        table: list[Vector] = []
+
+        self._select = lambda: search.select_so_far(grid, np.array(table)) if table else None
         folds = search.query_folds(self.problem.data)
         search = replace(search, cv=folds)  # a splitter may draw others when it is asked again
         for (train, _), (_, held) in zip(folds, self.problem.folds(search, self.n_jobs), strict=True):

@@ -25,8 +25,8 @@ from marginrank.model_selection import Rows
 from marginrank.solvers import Callback
 from marginrank.validation import Matrix, Vector
 
-#: From a fold and what listens to its progress to its models.
-Descend = Callable[[Training, Sequence[Callback]], Descent]
+#: Trains a fold: adds its models to a descent, and tells those who listen to its progress.
+Descend = Callable[[Training, Descent, Sequence[Callback]], None]
 
 
 # Vectors that one read of X serves; features that are made again serve any number, but these take memory.
@@ -81,6 +81,7 @@ def folds_trained(
     listeners: Sequence[Callback],
     *,
     at_once: int,
+    begun: list[Fold],
 ) -> Iterator[Fold]:
     """Train folds, so many at once, in their order.
 
@@ -96,32 +97,42 @@ def folds_trained(
         They get the progress of every solution, in the thread of the caller.
     at_once : int
         How many folds go down together; 1 trains one after another, each by products of its own rows.
+    begun : list of Fold
+        Every fold is added when its training begins: what interrupts it leaves the models that it has there.
     """
     # Of what is held out, the copies of features are let go: all folds together would be a copy of X.
     remaining = ((number, part, held.rows, held.measure) for number, (part, held) in enumerate(folds))
     while block := list(islice(remaining, at_once)):
-        parts = {number: part for number, part, _, _ in block}
+        before = len(begun)
         if len(block) == 1:
-            ((number, part),) = parts.items()
-            alone = Training(training.space, part, training.solver)
-            done = [(alone, descend(alone, _labelled(listeners, number)))]
+            ((number, part, rows, measure),) = block
+            alone = Fold(Training(training.space, part, training.solver), Descent(), rows, measure)
+            begun.append(alone)
+            descend(alone.training, alone.descent, _labelled(listeners, number))
         else:
-            done = _trained_together(parts, training, descend, listeners)
-        for (fold, descent), (_, _, rows, measure) in zip(done, block, strict=True):
-            yield Fold(fold, descent, rows, measure)
+            _train_together(block, training, descend, listeners, begun)
+        yield from begun[before:]
 
 
-def _trained_together(
-    parts: dict[int, Part], training: Training, descend: Descend, listeners: Sequence[Callback]
-) -> list[tuple[Training, Descent]]:
-    products = _products(training.space, [part.rows for part in parts.values()])
+def _train_together(
+    block: Sequence[tuple[int, Part, Rows | None, Callable[[Array], Vector]]],
+    training: Training,
+    descend: Descend,
+    listeners: Sequence[Callback],
+    begun: list[Fold],
+) -> None:
+    products = _products(training.space, [part.rows for _, part, _, _ in block])
 
-    def train(number: int, part: Part, asks: Asks) -> tuple[Training, Descent]:
-        fold = Training(_SharingSpace(training.space, asks, products.fusing), part, training.solver)
+    def train(
+        number: int, part: Part, rows: Rows | None, measure: Callable[[Array], Vector], asks: Asks
+    ) -> None:
+        sharing = _SharingSpace(training.space, asks, products.fusing)
+        fold = Fold(Training(sharing, part, training.solver), Descent(), rows, measure)
+        begun.append(fold)
         heard = [partial(asks.call, listener) for listener in _labelled(listeners, number)]
-        return fold, descend(fold, heard)
+        descend(fold.training, fold.descent, heard)
 
-    return in_lockstep([partial(train, *numbered) for numbered in parts.items()], products)
+    in_lockstep([partial(train, *numbered) for numbered in block], products)
 
 
 def _labelled(listeners: Sequence[Callback], number: int) -> list[Callback]:

@@ -13,7 +13,7 @@ from marginrank.chunks import ChunkedMatrix
 from marginrank.data import TrainingView
 from marginrank.designs import Design, mapped_design
 from marginrank.designs.mapped import check_store
-from marginrank.estimators.certified import Row
+from marginrank.estimators.alpha_searches import Found, Row
 from marginrank.estimators.pairwise import PairwiseRanker
 from marginrank.estimators.problems import Part
 from marginrank.estimators.spaces import MappedColumns, Space, rows_to_map, scaled_map
@@ -35,7 +35,7 @@ from marginrank.parameters import (
     check_seed,
 )
 from marginrank.scaling import Scale, column_scale, steady
-from marginrank.solvers import Solver, SolverResult
+from marginrank.solvers import Solver
 from marginrank.threads import resolve_threads
 from marginrank.validation import Matrix, Vector
 
@@ -362,9 +362,9 @@ class KernelRankSVM(PairwiseRanker):
             self.validation_curve_ = _table([row.selection.curve for row in rows])
             self.validation_std_ = _table([row.selection.std for row in rows])
 
-    def _keep(self, result: SolverResult, training: Training) -> None:
-        super()._keep(result, training)
-        space = _space(training)
+    def _keep(self, found: Found) -> None:
+        super()._keep(found)
+        space = _space(found.training)
         self.feature_map_ = space.feature_map
         self.gamma_ = self.feature_map_.gamma_
         self.column_scale_ = space.column_scale

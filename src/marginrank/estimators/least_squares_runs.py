@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from marginrank.designs import Design
 from marginrank.estimators.evaluation_sets import EvaluationSet, Record
 from marginrank.estimators.problems import Held, Part, Problem
-from marginrank.estimators.validation_table import Measure, ValidationTable
+from marginrank.estimators.validation_table import FoldTables, Measure, ValidationTable
 from marginrank.model_selection import Search, Selection, default_alphas, no_figure
-from marginrank.normal_equations import NormalEquations
+from marginrank.normal_equations import NormalEquations, evaluated
 from marginrank.solvers import Callback, Progress, ShiftedCG
 from marginrank.validation import Matrix, Vector
 
@@ -77,91 +77,122 @@ class LeastSquaresRuns:
     listeners: Sequence[Callback]
     passes: float = 0.0
     _history: list[Progress] = field(default_factory=list)
+    _cg: ShiftedCG | None = None
+    _best: Callable[[], Outcome | None] | None = None
+
+    def so_far(self) -> Outcome | None:
+        """Return the best model so far, with a certificate; None where there is none."""
+        return None if self._best is None else self._best()
 
     def plain(self, alpha: float, sets: list[EvaluationSet]) -> Outcome:
         """Solve at one alpha, to convergence or until validation gets worse."""
         equations, scale = self._equations(self.whole, [one.data.X for one in sets])
-        if not sets:
-            cg, status = self._run(equations, np.array([alpha]), None)
-            return self._outcome(equations, scale, cg, 0, cg.w[0], status)
-        record = Record(sets)
-        table = self._table(_measure_sets(sets, record), sets[-1])
+        record = Record(sets) if sets else None
+        table = None if record is None else self._table(_measure_sets(sets, record), sets[-1])
+
+        def outcome(cg: ShiftedCG, status: str) -> Outcome:
+            if table is None or record is None:
+                return self._outcome(equations, scale, cg, 0, cg.w[0], status)
+            return self._outcome(
+                equations,
+                scale,
+                cg,
+                0,
+                cg.w[0] if self.patience is None else table.best_w[0],
+                status,
+                table=table.table,
+                best_iteration=int(table.best_iteration[0]),
+                best_score=table.best,
+                evals_result=record.result,
+            )
+
+        self._best = lambda: self._of_run_so_far(outcome, table)
         cg, status = self._run(equations, np.array([alpha]), table)
-        if self.patience is not None and np.isnan(table.best):
+        if table is not None and self.patience is not None and np.isnan(table.best):
             raise no_figure(sets[-1].metric)
-        w = cg.w[0] if self.patience is None else table.best_w[0]
-        return self._outcome(
-            equations,
-            scale,
-            cg,
-            0,
-            w,
-            status,
-            table=table.table,
-            best_iteration=int(table.best_iteration[0]),
-            best_score=table.best,
-            evals_result=record.result,
-        )
+        return outcome(cg, status)
 
     def on_set(self, search: Search, chosen: EvaluationSet) -> Outcome:
         """Solve the whole grid in one run, and take the alpha that does best on the validation set."""
         equations, scale = self._equations(self.whole, [chosen.data.X])
         grid = self._grid(equations, search)
         table = self._table(_measure_sets([chosen], None), chosen)
-        cg, status = self._run(equations, grid, table)
         stopping = self.patience is not None
-        parts = table.best_parts if stopping else table.last_parts
-        selection = chosen.select(search, grid, parts)
-        k = selection.index
-        return self._outcome(
-            equations,
-            scale,
-            cg,
-            k,
-            (table.best_w if stopping else cg.w)[k],
-            status,
-            selection=selection,
-            table=table.table,
-            best_iteration=int(table.best_iteration[k]) if stopping else None,
-            best_score=float(selection.curve[k]),
-        )
+
+        def outcome(cg: ShiftedCG, status: str) -> Outcome:
+            selection = chosen.select(search, grid, table.best_parts if stopping else table.last_parts)
+            k = selection.index
+            return self._outcome(
+                equations,
+                scale,
+                cg,
+                k,
+                (table.best_w if stopping else cg.w)[k],
+                status,
+                selection=selection,
+                table=table.table,
+                best_iteration=int(table.best_iteration[k]) if stopping else None,
+                best_score=float(selection.curve[k]),
+            )
+
+        self._best = lambda: self._of_run_so_far(outcome, table)
+        return outcome(*self._run(equations, grid, table))
 
     def by_folds(self, search: Search, alphas: Vector | None) -> Outcome:
         """Choose alpha, and where iterations regularise also their number, by folds; then train on all."""
         whole, scale = self._equations(self.whole, [])
         grid = self._grid(whole, search) if alphas is None else alphas
-        tables = []
+        stopping = self.patience is not None
+        folds = FoldTables(search, grid, stopping=stopping)
+        self._best = lambda: self._mean_of_folds(folds, whole, scale)
         for part, held in self.problem.folds(search, self.n_jobs):
-            equations, _ = self._equations(part, [held.X])
+            equations, fold_scale = self._equations(part, [held.X])
             measure = partial(_measure_fold, held)
             table = ValidationTable(measure, search.parsed.higher_is_better, self.patience)
-            _, status = self._run(equations, grid, table)
-            if status == "interrupted":
-                raise KeyboardInterrupt
-            tables.append(table.table)
-        mean, stack = _mean_table(tables)
-        last = np.full(len(grid), mean.shape[1] - 1)
-        iterations = last if self.patience is None else _best_columns(mean, search.parsed.higher_is_better)
-        values = stack[:, np.arange(len(grid)), iterations]
-        selection = search.select(grid, values)
-        k = selection.index
-        if self.patience is not None:
-            self.max_iter = int(iterations[k])
-        cg, status = self._run(whole, grid[k : k + 1], None)
-        if self.patience is not None and status == "max_iter":
-            status = "converged"
-        return self._outcome(
-            whole,
-            scale,
-            cg,
-            0,
-            cg.w[0],
-            status,
-            selection=selection,
-            table=mean,
-            best_iteration=int(iterations[k]) if self.patience is not None else None,
-            best_score=float(selection.curve[k]),
+            folds.begin(table, fold_scale)
+            cg, _ = self._run(equations, grid, table)
+            folds.end(cg)
+        choice = folds.choice()
+        if choice.iteration is not None:
+            self.max_iter = choice.iteration
+
+        def outcome(cg: ShiftedCG, status: str) -> Outcome:
+            ended = "converged" if stopping and status == "max_iter" else status
+            return self._outcome(whole, scale, cg, 0, cg.w[0], ended, **choice.figures)
+
+        self._cg = None
+        self._best = lambda: self._of_run_so_far(outcome, None) or self._mean_of_folds(folds, whole, scale)
+        return outcome(*self._run(whole, np.array([choice.selection.alpha]), None))
+
+    def _of_run_so_far(
+        self, outcome: Callable[[ShiftedCG, str], Outcome], table: ValidationTable | None
+    ) -> Outcome | None:
+        """Return the model of the run that is under way; before its first iteration it is w = 0, and none."""
+        cg = self._cg
+        if cg is None or cg.iteration == 0:
+            return None
+        if table is not None:
+            table.catch_up(cg)
+        return outcome(cg, "interrupted")
+
+    def _mean_of_folds(
+        self, folds: FoldTables, whole: NormalEquations, scale: Vector | None
+    ) -> Outcome | None:
+        """Return the mean of the folds' models at the best alpha so far, evaluated on all rows."""
+        if not folds.catch_up(self._cg):
+            return None
+        choice = folds.choice(so_far=True)
+        w = folds.mean_model(choice.selection.index)
+        w = w if scale is None else w * scale
+        alpha = choice.selection.alpha
+        value, bound = evaluated(whole, alpha, w)
+        self.passes += whole.passes
+        whole.passes = 0.0
+        outcome = Outcome(w, alpha, value, bound, 0, "interrupted", self.passes, scale, [], **choice.figures)
+        outcome.history.append(
+            Progress(0, value, bound, outcome.gap, self.passes, 0.0, outcome.best_score, alpha)
         )
+        return outcome
 
     def _equations(self, part: Part, followed: list[Matrix]) -> tuple[NormalEquations, Vector | None]:
         design, scale = self.make_design(self.problem.data.X, part.rows, part.weight)
@@ -180,7 +211,10 @@ class LeastSquaresRuns:
     def _run(
         self, equations: NormalEquations, alphas: Vector, table: ValidationTable | None
     ) -> tuple[ShiftedCG, str]:
-        """Iterate, telling the listeners about the smallest alpha, which takes longest."""
+        """Iterate, telling the listeners about the smallest alpha, which takes longest.
+
+        What Ctrl-C stops raises KeyboardInterrupt.
+        """
         started, before = perf_counter(), self.passes
         slowest = int(np.argmin(alphas))
         self._history = []
@@ -204,9 +238,12 @@ class LeastSquaresRuns:
             return any(wants_to_stop)
 
         cg = ShiftedCG(equations, alphas, tol=self.tol, max_iter=self.max_iter)
+        self._cg = cg
         status = cg.run(observe)
         self.passes = before + equations.passes
         equations.passes = 0.0
+        if status == "interrupted":
+            raise KeyboardInterrupt
         return cg, status
 
     def _outcome(
@@ -255,19 +292,3 @@ def _measure_sets(sets: list[EvaluationSet], record: Record | None) -> Measure:
 def _measure_fold(held: Held, scores: Array) -> tuple[Array, Array]:
     values = held.measure(scores)
     return values, values[:, None]
-
-
-def _mean_table(tables: list[Array]) -> tuple[Array, Array]:
-    """Return the mean of tables of different lengths, and all of them, short ones continued as they end.
-
-    Folds in which no query counts are NaN and have no part in the mean.
-    """
-    longest = max(table.shape[1] for table in tables)
-    stack = np.stack([np.pad(t, ((0, 0), (0, longest - t.shape[1])), mode="edge") for t in tables])
-    counted = stack[~np.isnan(stack).any(axis=(1, 2))]
-    return (counted if len(counted) else stack).mean(axis=0), stack
-
-
-def _best_columns(table: Array, higher_is_better: bool) -> NDArray[np.int64]:
-    """Return the first best iteration of each alpha."""
-    return np.asarray(np.argmin(-table if higher_is_better else table, axis=1))

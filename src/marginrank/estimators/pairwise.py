@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from marginrank.estimators.certified import CertifiedRanker
 from marginrank.estimators.problems import PairProblem, QueryProblem
+from marginrank.estimators.whole_fits import fitted_whole
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES
 from marginrank.parameters import check_choice, check_count, check_positive
 from marginrank.solvers import SOLVERS, Solver
@@ -68,17 +69,18 @@ class PairwiseRanker(CertifiedRanker):
         Returns
         -------
         Self
-            Itself. After Ctrl-C the best model so far is set before KeyboardInterrupt is raised again; while
-            folds are trained there is none yet.
+            Itself. After Ctrl-C the best model so far is set before KeyboardInterrupt is raised again; where
+            there is none yet, the estimator stays as it was.
         """
-        solver = self._check_parameters(self.query_losses)
-        data = self._ranking_data(X, y, qid, group, sample_weight, query_weight, reset=True)
-        self._trained_on_queries = data.query_ids is not None
-        sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
-        make_loss = partial(
-            self.query_losses[self.loss], weighting=self.weighting, n_threads=resolve_threads(self.n_jobs)
-        )
-        self._train(QueryProblem(data, make_loss), solver, sets, callbacks)
+        with fitted_whole(self) as best:
+            solver = self._check_parameters(self.query_losses)
+            data = self._ranking_data(X, y, qid, group, sample_weight, query_weight, reset=True)
+            self._trained_on_queries = data.query_ids is not None
+            sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
+            make_loss = partial(
+                self.query_losses[self.loss], weighting=self.weighting, n_threads=resolve_threads(self.n_jobs)
+            )
+            self._train(QueryProblem(data, make_loss), solver, sets, callbacks, best)
         return self
 
     def fit_pairs(
@@ -123,12 +125,13 @@ class PairwiseRanker(CertifiedRanker):
         >>> bool(model.predict(X)[0] > model.predict(X)[1])
         True
         """
-        solver = self._check_parameters(self.preference_losses)
-        data = self._paired_data(X, pairs, weight, margin)
-        self._trained_on_queries = False
-        sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
-        make_loss = partial(self.preference_losses[self.loss], n_threads=resolve_threads(self.n_jobs))
-        self._train(PairProblem(data, make_loss), solver, sets, callbacks)
+        with fitted_whole(self) as best:
+            solver = self._check_parameters(self.preference_losses)
+            data = self._paired_data(X, pairs, weight, margin)
+            self._trained_on_queries = False
+            sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
+            make_loss = partial(self.preference_losses[self.loss], n_threads=resolve_threads(self.n_jobs))
+            self._train(PairProblem(data, make_loss), solver, sets, callbacks, best)
         return self
 
     def _check_parameters(self, losses: Mapping[str, Any]) -> Solver:

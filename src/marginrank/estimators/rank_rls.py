@@ -23,6 +23,7 @@ from marginrank.estimators.linear import LinearRanker
 from marginrank.estimators.problems import PairProblem, Part, Problem, QueryProblem
 from marginrank.estimators.progress import ProgressLine
 from marginrank.estimators.targets import check_target_counts, split_targets
+from marginrank.estimators.whole_fits import BestSoFar, fitted_whole
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.metrics import Metric
@@ -223,17 +224,18 @@ class RankRLS(LinearRanker):
         Returns
         -------
         RankRLS
-            Itself. After Ctrl-C the best model so far is set before KeyboardInterrupt is raised again; while
-            folds are trained, or the direct solver works, there is none yet.
+            Itself. After Ctrl-C the best model so far is set before KeyboardInterrupt is raised again; where
+            there is none yet, the estimator stays as it was.
         """
-        self._check_parameters()
-        y, targets = split_targets(X, y)
-        data = self._ranking_data(X, y, qid, group, sample_weight, query_weight, reset=True)
-        self._trained_on_queries = data.query_ids is not None
-        sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
-        check_target_counts(targets, sets)
-        make_loss = partial(LeastSquaresLoss, n_threads=resolve_threads(self.n_jobs))
-        self._train(QueryProblem(data, make_loss, targets), sets, callbacks)
+        with fitted_whole(self) as best:
+            self._check_parameters()
+            y, targets = split_targets(X, y)
+            data = self._ranking_data(X, y, qid, group, sample_weight, query_weight, reset=True)
+            self._trained_on_queries = data.query_ids is not None
+            sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
+            check_target_counts(targets, sets)
+            make_loss = partial(LeastSquaresLoss, n_threads=resolve_threads(self.n_jobs))
+            self._train(QueryProblem(data, make_loss, targets), sets, callbacks, best)
         return self
 
     def fit_pairs(
@@ -278,16 +280,17 @@ class RankRLS(LinearRanker):
         >>> bool(model.predict(X)[0] > model.predict(X)[1])
         True
         """
-        self._check_parameters()
-        if self.solver == "direct":
-            raise MarginRankError(
-                "The direct solver works within queries, and pairs have none. Use solver='cg' or 'auto'."
-            )
-        data = self._paired_data(X, pairs, weight, magnitude, "magnitude")
-        self._trained_on_queries = False
-        sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
-        make_loss = partial(LeastSquaresPreferences, n_threads=resolve_threads(self.n_jobs))
-        self._train(PairProblem(data, make_loss), sets, callbacks)
+        with fitted_whole(self) as best:
+            self._check_parameters()
+            if self.solver == "direct":
+                raise MarginRankError(
+                    "The direct solver works within queries, and pairs have none. Use solver='cg' or 'auto'."
+                )
+            data = self._paired_data(X, pairs, weight, magnitude, "magnitude")
+            self._trained_on_queries = False
+            sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
+            make_loss = partial(LeastSquaresPreferences, n_threads=resolve_threads(self.n_jobs))
+            self._train(PairProblem(data, make_loss), sets, callbacks, best)
         return self
 
     def score(
@@ -352,24 +355,31 @@ class RankRLS(LinearRanker):
     def _search(self) -> Search:
         return Search(self.alphas, self.metric, _FOLDS if self.cv is None else self.cv, self.rule)
 
-    def _train(self, problem: Problem, sets: list[EvaluationSet], callbacks: Any) -> None:
+    def _train(self, problem: Problem, sets: list[EvaluationSet], callbacks: Any, best: BestSoFar) -> None:
         listeners = check_callbacks(callbacks)
         with one_blas_thread(), ProgressLine() as line:
             if self.verbose:
                 listeners.insert(0, line)
             whole = problem.whole()
             self._count_pairs(whole.loss)
-            self.solver_ = "cg"
+            outcome, solver = None, "cg"
             if isinstance(problem, QueryProblem) and self._goes_direct(problem):
-                self.solver_ = "direct"
-                outcome = self._without_iterations(problem, sets)
+                outcome, solver = self._without_iterations(problem, sets, best), "direct"
+                exact = outcome
+                best.is_set_by(lambda: self._set(exact, problem, "direct"))
                 for listener in listeners:
-                    listener(outcome.history[-1])
-            if self.solver_ == "cg" or (self.solver == "auto" and outcome.gap > self.tol):
+                    listener(exact.history[-1])
+            if outcome is None or (self.solver == "auto" and outcome.gap > self.tol):
                 # Columns whose sizes lie too far apart drown in the rounding of a Gram matrix.
-                self.solver_ = "cg"
-                outcome = self._by_iterations(self._runs(problem, whole, listeners), sets)
-        self._keep(outcome, problem)
+                runs = self._runs(problem, whole, listeners)
+                if outcome is None:
+                    best.is_set_by(lambda: self._set(runs.so_far(), problem, "cg"))
+                outcome, solver = self._by_iterations(runs, sets), "cg"
+        found = outcome
+        best.is_set_by(lambda: self._set(found, problem, solver))
+        self._set(found, problem, solver)
+        best.is_set = True
+        self._warn(outcome)
 
     def _goes_direct(self, problem: QueryProblem) -> bool:
         if isinstance(problem.data.X, ChunkedMatrix):
@@ -386,7 +396,9 @@ class RankRLS(LinearRanker):
         nonzeros = data.X.nnz if gate.is_sparse(data.X) else data.X.size
         return direct_pays(data.n_rows, data.n_features, nonzeros, n_alphas)
 
-    def _without_iterations(self, problem: QueryProblem, sets: list[EvaluationSet]) -> Outcome:
+    def _without_iterations(
+        self, problem: QueryProblem, sets: list[EvaluationSet], best: BestSoFar
+    ) -> Outcome:
         runs = DirectRuns(
             problem,
             partial(self._column_scale, problem.data.X),
@@ -394,6 +406,7 @@ class RankRLS(LinearRanker):
             n_threads=resolve_threads(self.n_jobs),
             n_jobs=self.n_jobs,
         )
+        best.is_set_by(lambda: self._set(runs.so_far(), problem, "direct"))
         if not self._is_auto():
             return runs.plain(float(self.alpha), sets)
         if sets:
@@ -431,8 +444,12 @@ class RankRLS(LinearRanker):
         design: Design = matrix_design(X, n_threads=resolve_threads(self.n_jobs))
         return design if scale is None else ScaledDesign(design, scale)
 
-    def _keep(self, outcome: Outcome, problem: Problem) -> None:
+    def _set(self, outcome: Outcome | None, problem: Problem, solver: str) -> bool:
+        """Set all that was learnt, and nothing of an earlier fit; return False where there is no model."""
+        if outcome is None:
+            return False
         self._forget_search()
+        self.solver_ = solver
         w = outcome.w if outcome.scale is None else outcome.w / outcome.scale
         self.coef_ = w if problem.targets is not None else w[0]
         self.column_scale_ = outcome.scale
@@ -450,8 +467,9 @@ class RankRLS(LinearRanker):
             value = getattr(outcome, name)
             if value is not None:
                 setattr(self, "validation_table_" if name == "table" else f"{name}_", value)
-        if outcome.status == "interrupted":
-            raise KeyboardInterrupt
+        return True
+
+    def _warn(self, outcome: Outcome) -> None:
         if outcome.status == "max_iter":
             warnings.warn(
                 f"RankRLS stopped after {outcome.n_iter} iterations with a residual above tol={self.tol:g} "

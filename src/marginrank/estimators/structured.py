@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any, Literal
 
 from marginrank.data import RankingData
+from marginrank.estimators.alpha_searches import Found
 from marginrank.estimators.certified import CertifiedRanker
 from marginrank.estimators.problems import QueryProblem
-from marginrank.estimators.training import Training
+from marginrank.estimators.whole_fits import fitted_whole
 from marginrank.estimators.zero_models import Verdict, judge
 from marginrank.exceptions import ZeroModelWarning, shown
 from marginrank.losses.structured import TargetOptions
@@ -249,18 +250,19 @@ class StructuredRankSVM(CertifiedRanker):
         Returns
         -------
         StructuredRankSVM
-            Itself. After Ctrl-C the best model so far is set before KeyboardInterrupt is raised again; while
-            folds are trained there is none yet.
+            Itself. After Ctrl-C the best model so far is set before KeyboardInterrupt is raised again; where
+            there is none yet, the estimator stays as it was.
         """
-        self.relevance_ = 1.0 if self.relevance is None else self.relevance
-        self._check_parameters()
-        data = self._ranking_data(X, y, qid, group, None, query_weight, reset=True)
-        if self.relevance is None and data.y is not None:
-            self.relevance_ = lowest_good_label(data.y)
-        self._trained_on_queries = data.query_ids is not None
-        sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
-        make_loss = partial(self._aim().loss, n_threads=resolve_threads(self.n_jobs))
-        self._train(QueryProblem(data, make_loss), self._solver(data), sets, callbacks)
+        with fitted_whole(self) as best:
+            self.relevance_ = 1.0 if self.relevance is None else self.relevance
+            self._check_parameters()
+            data = self._ranking_data(X, y, qid, group, None, query_weight, reset=True)
+            if self.relevance is None and data.y is not None:
+                self.relevance_ = lowest_good_label(data.y)
+            self._trained_on_queries = data.query_ids is not None
+            sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
+            make_loss = partial(self._aim().loss, n_threads=resolve_threads(self.n_jobs))
+            self._train(QueryProblem(data, make_loss), self._solver(data), sets, callbacks, best)
         return self
 
     def _check_parameters(self) -> None:
@@ -290,18 +292,18 @@ class StructuredRankSVM(CertifiedRanker):
         aim = self._aim()
         return list(aim.metrics) if self.metric is None else [self.metric]
 
-    def _keep(self, result: SolverResult, training: Training) -> None:
-        super()._keep(result, training)
+    def _keep(self, found: Found) -> None:
+        super()._keep(found)
         self._verdict: Verdict = "fits"
         self.degenerate_ = False
-        if result.status != "interrupted":
+        if found.result.status != "interrupted":
             with one_blas_thread():
-                self._verdict = judge(training, result, self.alpha_, float(self.tol))
+                self._verdict = judge(found.training, found.result, self.alpha_, float(self.tol))
             self.degenerate_ = self._verdict == "degenerate"
-            self.n_passes_ = training.passes
+            self.n_passes_ = found.passes
 
-    def _finish(self, result: SolverResult) -> None:
-        super()._finish(result)
+    def _warn(self, result: SolverResult) -> None:
+        super()._warn(result)
         if self._verdict != "fits":
             warnings.warn(self._why_zero(), ZeroModelWarning, stacklevel=4)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from marginrank.designs import Design
 from marginrank.designs.base import evaluating
@@ -25,18 +26,40 @@ _FEW_FEATURES = 1000
 _DEAREST_STEP = 20.0
 
 
+class Solution(NamedTuple):
+    """The best point of a solver so far, or in the end, and where it solves."""
+
+    alpha: float
+    result: SolverResult
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it ranks at all: solvers start at w = 0."""
+        return bool(self.result.w.any())
+
+
 @dataclass
 class Training:
     """Rows in a space of features, and a solver; passes over X are counted over all solutions.
 
     Cutting planes do not depend on alpha, and curvature hardly does, so every solution starts with those of
     the ones before it.
+
+    Attributes
+    ----------
+    passes : float
+        Passes over X so far.
+    tracer : PathTracer or None
+        The last path, as it is up to now.
     """
 
     space: Space
     part: Part
     solver: Solver
     passes: float = 0.0
+    tracer: PathTracer | None = None
+    _solution: Solution | None = None
+    _heard: list[Progress] = field(default_factory=list)
     _planes: CuttingPlanes | None = None
     _memories: list[InverseHessian] = field(default_factory=list)
 
@@ -77,10 +100,43 @@ class Training:
         first = None if start is None else self.scaled(start)
         if self._planes is None:
             self._planes = CuttingPlanes(alpha, objective.n_features)
-        callback = all_of(callbacks, self.raw)
+        self._solution, self._heard = None, []
+        callback = self._remembering(callbacks)
         result = minimize(self.solver, objective, first, callback, self._planes, self._memories)
+        result = replace(result, point=None)
+        self._solution = Solution(alpha, result)
         self.passes += objective.passes
-        return replace(result, point=None)
+        return result
+
+    def evaluated(self, alpha: float, start: Vector | None) -> SolverResult:
+        """Evaluate coefficients in raw units at one alpha: the result of a solver that stops at its start."""
+        return self.solve(alpha, start, [lambda progress: True])
+
+    @property
+    def latest(self) -> Solution | None:
+        """The last solution, as it is up to now: also one that Ctrl-C ended, or is about to."""
+        if self._solution is not None or not self._heard:
+            return self._solution
+        last = self._heard[-1]
+        assert last.w is not None
+        assert last.alpha is not None
+        history = tuple(replace(progress, w=None) for progress in self._heard)
+        figures = (last.value, last.bound, last.gap, last.iteration)
+        return Solution(last.alpha, SolverResult(last.w, *figures, "interrupted", history))
+
+    def _remembering(self, callbacks: Sequence[Callback]) -> Callback:
+        """Return a callback that remembers the best point, in the units of the design, and calls others."""
+        callback = all_of(callbacks, self.raw)
+
+        def remember(progress: Progress) -> bool:
+            if progress.iteration == 0:
+                self._heard = []
+            elif self._heard:
+                self._heard[-1] = replace(self._heard[-1], w=None)
+            self._heard.append(progress)
+            return callback is not None and bool(callback(progress))
+
+        return remember
 
     def trace(
         self, alpha_max: float, alpha_min: float, eps: float, callbacks: Sequence[Callback]
@@ -90,6 +146,7 @@ class Training:
         It ends where a step costs so many passes that solving a few alphas one by one is cheaper.
         """
         design = self.design  # this finds the scale, too
+        self._solution, self._heard = None, []
         if self._planes is None:
             self._planes = CuttingPlanes(alpha_max, design.shape[1])
         tracer = PathTracer(
@@ -100,9 +157,10 @@ class Training:
             planes=self._planes,
             memories=self._memories,
             combine=design.shape[1] > _FEW_FEATURES,
-            callback=all_of(callbacks, self.raw),
+            callback=self._remembering(callbacks),
             step_limit=_DEAREST_STEP,
         )
+        self.tracer = tracer
         status = tracer.run(alpha_max, alpha_min, lambda: False)
         self.passes += tracer.passes
         return tracer, status

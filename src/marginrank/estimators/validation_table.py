@@ -1,13 +1,17 @@
-"""The validation figures of every alpha at every iteration of one run, and the best iterate of each alpha."""
+"""The validation figures of every alpha at every iteration, of one run or of folds; the best iterates."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.model_selection import Search, Selection
 from marginrank.solvers import ShiftedCG
+from marginrank.validation import Vector
 
 Array = NDArray[np.float64]
 #: From scores (k, n_targets, n_rows) to figures (k,) and what they are means of (k, n_parts).
@@ -72,21 +76,118 @@ class ValidationTable:
         figures, parts = self._measure(cg.carried[moved])
         column = self._columns[-1].copy()
         column[moved] = figures
-        self._columns.append(column)
         self._last_parts[moved] = parts
         improved = moved[self._sign * figures < self._best[moved]]
         self._best[improved] = self._sign * column[improved]
         self.best_iteration[improved] = cg.iteration
         self.best_w[improved] = cg.w[improved]
         self.best_parts[improved] = self._last_parts[improved]
+        self._columns.append(column)  # last: an iteration without a column can be watched again
         if self._patience is not None:
             cg.freeze(cg.iteration - self.best_iteration >= self._patience)
 
+    def catch_up(self, cg: ShiftedCG) -> None:
+        """Take note of an iteration that an interrupt kept from being noted."""
+        if len(self._columns) <= cg.iteration:
+            self.watch(cg)
+
     def _start(self, cg: ShiftedCG) -> None:
         figures, parts = self._measure(cg.carried)
-        self._columns.append(np.array(figures))
         # A figure that is no number cannot be improved on; every other is better.
         self._best = np.where(np.isnan(figures), np.inf, self._sign * figures)
         self._last_parts, self.best_parts = np.array(parts), np.array(parts)
         self.best_iteration = np.zeros(len(cg.alphas), dtype=np.int64)
         self.best_w = cg.w.copy()
+        self._columns.append(np.array(figures))
+
+
+@dataclass(frozen=True, eq=False)
+class FoldChoice:
+    """What folds choose: an alpha, and where iterations regularise also their number."""
+
+    selection: Selection
+    iteration: int | None
+    table: Array
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """What is said of the choice."""
+        best_score = float(self.selection.curve[self.selection.index])
+        return {
+            "selection": self.selection,
+            "table": self.table,
+            "best_iteration": self.iteration,
+            "best_score": best_score,
+        }
+
+
+class FoldTables:
+    """The tables of folds that are run one after another, and the sum of their models.
+
+    Parameters
+    ----------
+    search : Search
+        What selects.
+    alphas : ndarray of shape (n_alphas,)
+        The grid.
+    stopping : bool
+        Whether the number of iterations is chosen, too.
+    """
+
+    def __init__(self, search: Search, alphas: Vector, *, stopping: bool) -> None:
+        self._search = search
+        self._alphas = alphas
+        self._stopping = stopping
+        self._ended: tuple[list[Array], Array | float] = ([], 0.0)
+        self._begun: tuple[ValidationTable, Vector | None] | None = None
+
+    def begin(self, table: ValidationTable, scale: Vector | None) -> None:
+        """Take note of a fold that is about to be run, and of what its columns are divided by."""
+        self._begun = (table, scale)
+
+    def end(self, cg: ShiftedCG) -> None:
+        """Take note of the end of its run."""
+        assert self._begun is not None
+        (table, scale), (tables, sums) = self._begun, self._ended
+        models = table.best_w if self._stopping else cg.w
+        self._ended = [*tables, table.table], sums + (models if scale is None else models / scale)
+
+    def catch_up(self, cg: ShiftedCG | None) -> bool:
+        """Tell whether there are models; where no run has ended, take that which an interrupt ended."""
+        if not self._ended[0] and self._begun is not None and cg is not None and cg.iteration > 0:
+            self._begun[0].catch_up(cg)
+            self.end(cg)
+        return bool(self._ended[0])
+
+    def choice(self, *, so_far: bool = False) -> FoldChoice:
+        """Choose by the runs that have ended."""
+        tables, _ = self._ended
+        mean, stack = _mean_table(tables)
+        iterations = np.full(len(self._alphas), mean.shape[1] - 1)
+        if self._stopping:
+            iterations = _best_columns(mean, self._search.parsed.higher_is_better)
+        values = stack[:, np.arange(len(self._alphas)), iterations]
+        select = self._search.select_so_far if so_far else self._search.select
+        selection = select(self._alphas, values)
+        return FoldChoice(selection, int(iterations[selection.index]) if self._stopping else None, mean)
+
+    def mean_model(self, index: int) -> Array:
+        """Return the mean of the models at one alpha, in raw units, of shape (n_targets, n_features)."""
+        tables, sums = self._ended
+        return np.asarray(np.asarray(sums)[index] / len(tables))
+
+
+def _mean_table(tables: list[Array]) -> tuple[Array, Array]:
+    """Return the mean of tables of different lengths, and all of them, short ones continued as they end.
+
+    Folds in which no query counts are NaN and have no part in the mean.
+    """
+    longest = max(table.shape[1] for table in tables)
+    stack = np.stack([np.pad(t, ((0, 0), (0, longest - t.shape[1])), mode="edge") for t in tables])
+    counted = stack[~np.isnan(stack).any(axis=(1, 2))]
+    return (counted if len(counted) else stack).mean(axis=0), stack
+
+
+def _best_columns(table: Array, higher_is_better: bool) -> NDArray[np.int64]:
+    """Return the first best iteration of each alpha."""
+    return np.asarray(np.argmin(-table if higher_is_better else table, axis=1))

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from dask_cases import ranking_data, serially
+from sklearn.base import clone
 
 from marginrank import RankRLS, RankSVM, StructuredRankSVM, write_dataset
 from marginrank.distributed import DaskRanker
@@ -57,14 +58,14 @@ def data_on_disk(tmp_path):
     return tmp_path / "a.mrd"
 
 
-def train(estimator, path, journal, calls, *, resume):
+def train(estimator, path, journal, calls, *, resume, **options):
     """Train through an engine that stops after some calls; return the calls it got."""
     data = serially(path)
     flaky = Flaky(data.X.engine, calls)
     sets = serially(path) if isinstance(estimator, RankRLS) else None
     with journalled(data, sets, journal, {"a": "b"}, resume=resume) as (rows, validation):
         rows.X.engine._engine = flaky
-        estimator.fit(rows, eval_set=validation)
+        estimator.fit(rows, eval_set=validation, **options)
     return flaky.made
 
 
@@ -87,6 +88,24 @@ def test_a_training_stopped_anywhere_goes_on_to_the_same_bits(name, path, tmp_pa
     assert np.array_equal(estimator.coef_, expected)
     assert train(estimator, path, journal, 0, resume=True) == 0
     assert np.array_equal(estimator.coef_, expected)
+
+
+def test_the_model_that_an_interrupt_leaves_is_no_part_of_the_checkpoint(path, tmp_path):
+    estimator, journal = clone(CASES["newton, alpha by folds"]), tmp_path / "train.journal"
+    expected = clone(estimator).fit(serially(path))
+    seen = []
+
+    def interrupt(progress):
+        seen.append(progress)
+        if len(seen) == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(estimator, path, journal, 10**6, resume=False, callbacks=interrupt)
+    assert estimator.alpha_ in (0.1, 0.01)
+    resumed = clone(estimator)
+    train(resumed, path, journal, 10**6, resume=True)
+    np.testing.assert_array_equal(resumed.coef_, expected.coef_)
 
 
 def test_a_torn_record_is_dropped(path, tmp_path):

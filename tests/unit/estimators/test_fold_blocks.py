@@ -17,7 +17,7 @@ from marginrank.chunks import PassLoader
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
 from marginrank.engines import RemoteMatrix
-from marginrank.estimators import certified, fold_blocks
+from marginrank.estimators import alpha_searches, fold_blocks
 from marginrank.estimators.fold_blocks import folds_at_once
 from marginrank.estimators.spaces import MappedColumns, RawColumns
 from marginrank.feature_maps import FourierFeatures
@@ -42,7 +42,7 @@ def make_data(*, csr=False, scattered=False, weight=None, n_rows=300):
 
 
 def fit(monkeypatch, ranker, data, at_once, do=lambda ranker, data: ranker.fit(data)):
-    monkeypatch.setattr(certified, "folds_at_once", lambda training: at_once)
+    monkeypatch.setattr(alpha_searches, "folds_at_once", lambda training: at_once)
     return do(ranker, data)
 
 
@@ -57,14 +57,14 @@ def no_thread_stays_behind():
 def recorded_tables(monkeypatch):
     """The models of every fold, by the way that trained them."""
     seen = {}
-    select = certified.folds_trained
+    select = alpha_searches.folds_trained
 
     def record(*args, at_once, **kwargs):
         for fold in select(*args, at_once=at_once, **kwargs):
             seen.setdefault(at_once, []).append(fold)
             yield fold
 
-    monkeypatch.setattr(certified, "folds_trained", record)
+    monkeypatch.setattr(alpha_searches, "folds_trained", record)
     return seen
 
 
@@ -218,7 +218,9 @@ def test_what_a_callback_raises_in_one_fold_ends_all(monkeypatch, kind):
     model = RankSVM(alpha="auto", alphas=FEW, cv=4)
     with pytest.raises(kind):
         fit(monkeypatch, model, make_data(), 8, lambda ranker, data: ranker.fit(data, callbacks=fails))
-    assert not hasattr(model, "coef_")
+    # Ctrl-C leaves the model of what all folds have measured; an error leaves nothing.
+    assert hasattr(model, "coef_") == (kind is KeyboardInterrupt)
+    assert getattr(model, "alpha_", FEW[0]) == FEW[0]
 
 
 def test_ctrl_c_in_a_product_ends_all_folds(monkeypatch):
