@@ -87,6 +87,7 @@ class Reading:
     missing: float | None = None
     zero_based: bool = False
     max_feature: int | None = None
+    max_expansion: float | None = None
     label_column: str | None = None
     qid_column: str | None = None
     weight_column: str | None = None
@@ -100,29 +101,32 @@ class Reading:
 
     def arguments(self, path: str, format: str) -> dict[str, Any]:
         """Return the arguments of the reader of a format; an option that it does not know is misuse."""
-        known = _TABLE if format in ("csv", "parquet") else _TEXT if format in ("letor", "lightgbm") else {}
+        known = _KNOWN.get(format, {})
         values = {field: getattr(self, field) for field in (*_TEXT, *_TABLE, "no_qid")}
         # By identity: 0 is a value for what is missing.
         asked = {field: value for field, value in values.items() if value is not None and value is not False}
         for field in asked:
             if field not in known and not (field == "no_qid" and known is _TABLE):
-                kind = "LETOR text" if field in _TEXT else "tables"
-                both = " and tables" if field == "missing" else ""
+                kinds = (("LETOR text", _TEXT), ("tables", _TABLE), (".npz", _ARRAYS))
+                meant = " and ".join(kind for kind, fields in kinds if field in fields) or "tables"
                 raise click.UsageError(
-                    f"--{field.replace('_', '-')} is for {kind}{both}, but {path} is read as {format}."
+                    f"--{field.replace('_', '-')} is for {meant}, but {path} is read as {format}."
                 )
         arguments = {known[field]: value for field, value in asked.items() if field in known}
         return arguments | ({"qid": None} if self.no_qid else {})
 
 
-_TEXT = {"missing": "missing", "zero_based": "zero_based", "max_feature": "max_feature"}
+_ARRAYS = {"max_expansion": "max_expansion"}
+_TEXT = {"missing": "missing", "zero_based": "zero_based", "max_feature": "max_feature", **_ARRAYS}
 _TABLE = {
     "missing": "missing",
     "label_column": "label",
     "qid_column": "qid",
     "weight_column": "weight",
     "docid_column": "docid",
+    **_ARRAYS,
 }
+_KNOWN = {"letor": _TEXT, "lightgbm": _TEXT, "csv": _TABLE, "parquet": _TABLE, "npz": _ARRAYS}
 _READING = (
     click.option("--missing", type=float, help="Read NULL, and empty cells of tables, as this number."),
     click.option("--zero-based", is_flag=True, help="Features of LETOR text are counted from 0, not 1."),
@@ -130,6 +134,11 @@ _READING = (
         "--max-feature",
         type=click.IntRange(min=1),
         help="Largest feature number of LETOR text to believe.  [default: 10,000,000]",
+    ),
+    click.option(
+        "--max-expansion",
+        type=click.FloatRange(min=1),
+        help="The most that a packed file may expand, as a multiple of its size.  [default: 200]",
     ),
     click.option("--label-column", help="Column of a table with the labels.  [default: label]"),
     click.option("--qid-column", help="Column of a table with the query ids.  [default: qid]"),

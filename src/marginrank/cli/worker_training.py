@@ -64,7 +64,7 @@ class WorkerJob:
                 "--normalize query needs the rows in memory; with --dask name files that are normalised "
                 "already."
             )
-        if self.checkpoint is not None and os.path.exists(self.checkpoint):
+        if self.checkpoint is not None and _holds_something(self.checkpoint):
             raise MarginRankError(
                 f"{self.checkpoint}: there is a checkpoint already. Go on from it with --resume, or "
                 "remove it."
@@ -177,3 +177,8 @@ def training_over_workers(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         wrapped = option(wrapped)
     return over_workers(wrapped)
+
+
+def _holds_something(path: str) -> bool:
+    """Whether there is anything but an empty file, such as a full disk leaves."""
+    return os.path.lexists(path) and (not os.path.isfile(path) or os.path.getsize(path) > 0)

@@ -21,6 +21,8 @@ from marginrank.distributed.journal_records import MAGIC, digest, pack, unpack
 from marginrank.distributed.remote_data import RemoteData
 from marginrank.engines import Engine, Make, Operation, is_apart_from_training
 from marginrank.exceptions import MarginRankError
+from marginrank.regular_files import open_regular
+from marginrank.temporary_names import create_file, lock
 from marginrank.validation import is_sparse
 
 # Seconds between writings through to the disk. What is only flushed survives the process, not the machine.
@@ -45,10 +47,8 @@ class Journal:
         self._number = 0
         self._synced = monotonic()
         self._records: Iterator[tuple[dict[str, Any], Any, int]] | None = None
-        if resume:
-            self._file = self._reopened(header)
-        else:
-            self._file = self._begun(header)
+        start = MAGIC + pack({"header": header})
+        self._file = self._reopened(header, start) if resume else self._begun(start)
 
     def answer(self, inputs: str, ask: Callable[[], Any]) -> Any:
         """Return what was answered to the same question before, or ask it and write the answer down.
@@ -73,43 +73,66 @@ class Journal:
 
     def close(self) -> None:
         """Write everything through to the disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        with self._file, self._naming():
+            os.fsync(self._file.fileno())
 
-    def _begun(self, header: dict[str, Any]) -> IO[bytes]:
-        try:
-            file = open(self.path, "xb")  # noqa: SIM115  # open until the training ends
-        except FileExistsError:
-            raise MarginRankError(
-                f"{self.path}: there is a checkpoint already. Go on from it with resume=, or remove it."
-            ) from None
-        except OSError as error:
-            raise MarginRankError(f"{self.path}: cannot write a checkpoint ({error.strerror}).") from None
-        file.write(MAGIC + pack({"header": header}))
-        file.flush()
+    def _begun(self, start: bytes) -> IO[bytes]:
+        """Return a new journal, which has its whole beginning when it gets its name."""
+        with self._naming():
+            descriptor, temporary = create_file(self.path.parent, self.path.name)
+            file = open(descriptor, "r+b", buffering=0)  # noqa: SIM115  # open until the training ends
+            try:
+                _write_all(file, start)
+                os.fsync(descriptor)
+                self._place(temporary, start)
+            except BaseException:
+                file.close()
+                raise
+            finally:
+                temporary.unlink(missing_ok=True)
         return file
 
-    def _reopened(self, header: dict[str, Any]) -> IO[bytes]:
+    def _place(self, temporary: Path, start: bytes) -> None:
         try:
-            file = open(self.path, "r+b")  # noqa: SIM115  # open until the training ends
+            os.link(temporary, self.path)
+        except FileExistsError:
+            if not _holds_nothing(self.path, start):
+                raise MarginRankError(
+                    f"{self.path}: there is a checkpoint already. Go on from it with resume=, or remove it."
+                ) from None
+            os.replace(temporary, self.path)
+        except OSError:  # a file system without links
+            os.rename(temporary, self.path)
+
+    def _reopened(self, header: dict[str, Any], start: bytes) -> IO[bytes]:
+        if _holds_nothing(self.path, start):
+            return self._begun(start)
+        try:
+            file: IO[bytes] = open_regular(self.path, "r+b", buffering=0)
         except OSError as error:
             raise MarginRankError(f"{self.path}: cannot read the checkpoint ({error.strerror}).") from None
+        try:
+            if lock(file.fileno()) is False:
+                raise MarginRankError(f"{self.path}: another process is going on from this checkpoint.")
+            self._check_header(file, header)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def _check_header(self, file: IO[bytes], header: dict[str, Any]) -> None:
         self._records = unpack(file)
         first = next(self._records, None)
-        if first is None or "header" not in first[0]:
-            file.close()
+        known = None if first is None else first[0].get("header")
+        if first is None or not isinstance(known, dict):
             raise MarginRankError(f"{self.path}: expected a checkpoint of marginrank, got something else.")
         self._end = first[2]
-        known = first[0]["header"]
         different = [name for name in header if known.get(name) != header[name]]
         if different:
-            file.close()
             raise MarginRankError(
                 f"{self.path}: the checkpoint is of a training with other {' and '.join(different)}. Train "
                 "as then, or without resume."
             )
-        return file
 
     def _next(self) -> tuple[dict[str, Any], Any] | None:
         if self._records is None:
@@ -124,11 +147,40 @@ class Journal:
         return content, answer
 
     def _write(self, record: bytes) -> None:
-        self._file.write(record)
-        self._file.flush()
-        if monotonic() - self._synced > _SYNC_EVERY:
-            os.fsync(self._file.fileno())
-            self._synced = monotonic()
+        with self._naming():
+            _write_all(self._file, record)
+            if monotonic() - self._synced > _SYNC_EVERY:
+                os.fsync(self._file.fileno())
+                self._synced = monotonic()
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Name the journal where it cannot be written; what was written before stays good."""
+        try:
+            yield
+        except OSError as error:
+            advice = (
+                " What it holds is good: make room and go on from it with resume=." if self._number else ""
+            )
+            raise MarginRankError(
+                f"{self.path}: cannot write the checkpoint ({error.strerror}).{advice}"
+            ) from error
+
+
+def _holds_nothing(path: Path, start: bytes) -> bool:
+    """Whether a file is a journal that has not got beyond its beginning."""
+    try:
+        with open_regular(path, "rb") as file:
+            content = file.read(len(start) + 1)
+    except OSError:
+        return False
+    return len(content) < len(start) and start.startswith(content)
+
+
+def _write_all(file: IO[bytes], record: bytes) -> None:
+    view = memoryview(record)
+    while view:
+        view = view[file.write(view) :]
 
 
 class JournalledEngine:

@@ -61,9 +61,9 @@ def unpack(file: IO[bytes]) -> Iterator[tuple[dict[str, Any], Any, int]]:
         if file.read(_CHECK) != hashlib.sha256(lengths + text + body).digest():
             return
         try:
-            content = json.loads(text)
+            content = dict(json.loads(text))
             answer = _restored(content["answer"], _cut(content["arrays"], body))
-        except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError):
             return
         yield content, answer, end
         start = end

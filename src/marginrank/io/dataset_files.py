@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from marginrank._kernels import RowFile
 from marginrank.exceptions import MarginRankError
 from marginrank.io.chunk_memory import Buffers
+from marginrank.regular_files import NotAFileError, open_regular
 from marginrank.row_files import CsrFileRows, DenseFileRows, FileRows
 
 _ALIGNMENT = 64
@@ -164,7 +165,7 @@ def file_rows(folder: Path, entry: ArrayFile, indptr: NDArray[Any] | None, n_fea
 def _opened(path: Path, entry: ArrayFile) -> Iterator[Any]:
     """Open a file of a data set, which must have the size that it was written with."""
     try:
-        with open(path, "rb", buffering=0) as file:
+        with open_regular(path, buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             if size != entry.bytes:
                 raise MarginRankError(
@@ -172,6 +173,8 @@ def _opened(path: Path, entry: ArrayFile) -> Iterator[Any]:
                     "Write the data set again, or copy it again."
                 )
             yield file
+    except NotAFileError as error:
+        raise MarginRankError(f"{path}: {error.strerror}.") from None
     except FileNotFoundError:
         raise MarginRankError(
             f"{path}: expected a part of the data set, which its manifest names, got no file. "

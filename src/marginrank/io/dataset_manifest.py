@@ -14,6 +14,7 @@ import numpy as np
 from marginrank.atomic_write import atomic_write
 from marginrank.exceptions import MarginRankError
 from marginrank.io.dataset_files import ArrayFile, parse_array_file
+from marginrank.regular_files import NotAFileError, open_regular
 
 MANIFEST = "manifest.json"
 _FORMAT = "marginrank data set"
@@ -88,13 +89,16 @@ def read_manifest(folder: Path) -> Manifest:
     """Read and check the manifest of a data set."""
     path = folder / MANIFEST
     try:
-        raw = path.read_bytes()
+        with open_regular(path) as file:
+            raw = file.read()
         content = json.loads(raw.decode("utf-8", "surrogatepass"))
     except (FileNotFoundError, NotADirectoryError):
         raise MarginRankError(
             f"{folder}: expected a data set, a folder with a {MANIFEST} that write_dataset made; got "
             f"{'a folder without one' if folder.is_dir() else 'a file' if folder.exists() else 'nothing'}."
         ) from None
+    except NotAFileError as error:
+        raise MarginRankError(f"{path}: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:
         raise MarginRankError(f"{path}: expected JSON, got damaged text ({error}).") from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:

@@ -17,12 +17,12 @@ from marginrank.io.dataset_manifest import MANIFEST
 from marginrank.io.dataset_rows import Block, block_of
 from marginrank.io.disk_dataset import DiskDataset
 from marginrank.io.letor import LetorReading
+from marginrank.io.sources import allowed_bytes, open_source, too_large
 from marginrank.io.tables import table_batches
 
 _PIECE = 16 << 20
 _LEAST_PIECE = 1 << 20
 _GZIP = b"\x1f\x8b"
-_ALWAYS_ALLOWED = 16 << 20
 
 
 def piece_bytes(chunk_bytes: int) -> int:
@@ -144,20 +144,18 @@ class LetorSource:
 
     def _texts(self, start: int, size: int) -> Iterator[tuple[bytes, int]]:
         """Return pieces of whole lines, and where each begins in the text."""
-        with open(self._path, "rb") as raw:
+        with open_source(self._path) as raw:
             zipped = raw.read(2) == _GZIP
             raw.seek(0)
+            allowed = allowed_bytes(self._bytes, self._max_expansion)
             file = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if zipped else raw
             at, rest = start, b""
             try:
                 file.seek(start)
                 while piece := file.read(size):
                     end = piece.rfind(b"\n") + 1
-                    if zipped and at > max(_ALWAYS_ALLOWED, self._max_expansion * raw.tell()):
-                        raise MarginRankError(
-                            f"{self._path}: the gzip data expand to more than {self._max_expansion:g} times "
-                            "their size; raise max_expansion if the file is to be trusted."
-                        )
+                    if zipped and at + len(rest) + len(piece) > allowed:
+                        raise too_large(self._path, "gzip data", self._max_expansion)
                     if not end:
                         rest += piece
                         continue

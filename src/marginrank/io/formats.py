@@ -18,7 +18,7 @@ from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor
 from marginrank.io.npz import dump_npz, load_npz
 from marginrank.io.side_files import dump_group, dump_weight, rebuilt, with_side_files
-from marginrank.io.sources import Source
+from marginrank.io.sources import Source, open_source
 from marginrank.io.table_writer import dump_table
 from marginrank.io.tables import load_table
 
@@ -34,7 +34,7 @@ class Format(NamedTuple):
 def _read_with_side_files(source: Source, **options: Any) -> RankingData:
     if not isinstance(source, str | os.PathLike):
         return load_letor(source, **options)
-    with open(source, "rb") as file:  # a file object, beside which load_letor looks for nothing
+    with open_source(source) as file:  # a file object, beside which load_letor looks for nothing
         data = load_letor(file, **options)
     return with_side_files(data, source)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import zipfile
 import zlib
@@ -16,7 +17,7 @@ from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.pieces import held
-from marginrank.io.sources import Source, read_source
+from marginrank.io.sources import Source, allowed_bytes, read_source, too_large
 from marginrank.io.text_arrays import pack_texts, unpack_texts
 
 _FORMAT = "marginrank.RankingData 1"
@@ -58,15 +59,39 @@ def dump_npz(data: RankingData, destination: Destination) -> None:
         file.write(memory.getbuffer())
 
 
-def load_npz(source: Source) -> RankingData:
-    """Read what :func:`dump_npz` wrote. Nothing is unpickled, so a file cannot run code."""
-    raw, name = read_source(source)
+def load_npz(source: Source, *, max_expansion: float = 200) -> RankingData:
+    """Read what :func:`dump_npz` wrote. Nothing is unpickled, so a file cannot run code.
+
+    Parameters
+    ----------
+    source : path, binary file object or bytes
+        The file.
+    max_expansion : float, default=200
+        The most that compressed arrays may expand, as a multiple of the size of the file; 16 MiB are always
+        allowed.
+
+    Examples
+    --------
+    >>> file = BytesIO()
+    >>> dump_npz(RankingData([[1.0], [2.0]], y=[0, 1]), file)
+    >>> load_npz(file.getvalue())
+    RankingData(n_rows=2, n_features=1, n_queries=1, dense float64)
+    """
+    raw, name = read_source(source, max_expansion=max_expansion)
     if not raw.startswith(b"PK"):  # numpy would advise to unpickle it
         got = "one array" if raw.startswith(b"\x93NUMPY") else "something else"
         raise MarginRankError(f"{name}: expected an .npz of RankingData, got {got}.")
     try:
+        with zipfile.ZipFile(BytesIO(raw)) as members:
+            # What the directory says is what is unpacked at most, so this is known before anything is.
+            n_bytes = sum(member.file_size for member in members.infolist())
+            if n_bytes > allowed_bytes(len(raw), max_expansion):
+                raise too_large(name, "arrays", max_expansion)
+            _check_sizes(members)
         with np.load(BytesIO(raw), allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
+    except MarginRankError:
+        raise
     except _DAMAGE as error:
         raise MarginRankError(
             f"{name}: expected an .npz of RankingData, got damaged data ({error})."
@@ -77,6 +102,17 @@ def load_npz(source: Source) -> RankingData:
         return _build(arrays)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise MarginRankError(f"{name}: the arrays do not fit together: {error}") from error
+
+
+def _check_sizes(members: zipfile.ZipFile) -> None:
+    """Refuse an array whose header asks for more memory than there is content for it."""
+    for member in members.infolist():
+        with members.open(member) as file:
+            first = np.lib.format.read_magic(file) == (1, 0)
+            header = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+            shape, _, dtype = header(file)
+            if math.prod(shape) * dtype.itemsize > member.file_size:
+                raise ValueError(f"{member.filename} is shorter than it says")
 
 
 def _features(X: Any) -> dict[str, Any]:

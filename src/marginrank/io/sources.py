@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import zlib
+from numbers import Real
 from typing import IO, Any, TypeAlias
 
 from marginrank.exceptions import MarginRankError
+from marginrank.regular_files import NotAFileError, open_regular
 
 #: What every reader takes.
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | bytes | bytearray | memoryview
@@ -42,11 +44,42 @@ def read_source(
         raise MarginRankError(f"{name}: expected at most max_bytes={max_bytes} bytes, got more.")
     if raw[:2] != _GZIP:
         return raw, name
-    allowed = max(_ALWAYS_ALLOWED, int(max_expansion * len(raw)))
+    allowed = allowed_bytes(len(raw), max_expansion)
     reason = f"{max_expansion:g} times its size; raise max_expansion if the file is to be trusted"
     if max_bytes is not None and max_bytes < allowed:
         allowed, reason = max_bytes, f"max_bytes={max_bytes} bytes"
     return _unzip(raw, name, allowed, reason), name
+
+
+def allowed_bytes(n_packed: int, max_expansion: float) -> int:
+    """Return how many bytes a file of so many may expand to.
+
+    Examples
+    --------
+    >>> allowed_bytes(1 << 20, 200) >> 20, allowed_bytes(100, 200) >> 20
+    (200, 16)
+    """
+    if isinstance(max_expansion, bool) or not isinstance(max_expansion, Real) or not max_expansion > 0:
+        raise MarginRankError(f"max_expansion must be a positive number; got {max_expansion!r}.")
+    return max(_ALWAYS_ALLOWED, int(min(max_expansion * n_packed, 2.0**63)))
+
+
+def too_large(name: str, what: str, max_expansion: float) -> MarginRankError:
+    """Return the error of a file that expands to more than it may."""
+    return MarginRankError(
+        f"{name}: the {what} expand to more than {max_expansion:g} times its size; raise max_expansion if "
+        "the file is to be trusted."
+    )
+
+
+def open_source(path: str | os.PathLike[str]) -> Any:
+    """Open a file to read; what is no file is an error in a sentence."""
+    try:
+        return open_regular(path)
+    except NotAFileError as error:
+        raise MarginRankError(
+            f"{os.fspath(path)}: {error.strerror}. To read from a pipe, pass a file object."
+        ) from None
 
 
 def read_text(source: Source) -> tuple[str, str]:
@@ -74,9 +107,8 @@ def _read_raw(source: Any, most: int) -> tuple[bytes, str]:
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "<bytes>"
     if isinstance(source, str | os.PathLike):
-        path = os.fspath(source)
-        with open(path, "rb") as file:
-            return file.read(most), str(path)
+        with open_source(source) as file:
+            return file.read(most), str(os.fspath(source))
     if not hasattr(source, "read"):
         raise MarginRankError(f"Expected a path, a binary file object or bytes; got {type(source).__name__}.")
     raw = source.read(most)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError, shown
-from marginrank.io.sources import Source, read_source
+from marginrank.io.sources import Source, allowed_bytes, open_source, read_source, too_large
 from marginrank.io.table_cells import Cells, as_ids, as_numbers, as_texts, csv_fault
 
 # Their columns need not be there: a table without them has no such thing.
@@ -44,6 +44,7 @@ def load_table(
     comment: str | None = "comment",
     missing: float | None = None,
     format: str | None = None,
+    max_expansion: float = 200,
 ) -> RankingData:
     r"""Read a table whose columns are features, but for those named here. Needs ``marginrank[tables]``.
 
@@ -61,6 +62,9 @@ def load_table(
         What to read an empty cell of a feature as, say 0.0 or NaN; by default it is an error.
     format : {"csv", "parquet"}, optional
         By default Parquet where the content starts with its magic bytes, else CSV.
+    max_expansion : float, default=200
+        The most that gzip may expand, and the cells of Parquet at 8 bytes each, as a multiple of the size of
+        the file; 16 MiB are always allowed.
 
     Examples
     --------
@@ -68,9 +72,9 @@ def load_table(
     >>> data.feature_names, data.X.ravel().tolist(), data.qid.tolist(), data.comments.tolist()
     (('price',), [3.5, 2.0], ['a', 'a'], ['docid = X1', 'docid = X2'])
     """
-    raw, name = read_source(source)
+    raw, name = read_source(source, max_expansion=max_expansion)
     wanted = _Roles(label, qid, weight, docid, comment)
-    cells = _read(raw, name, format, wanted)
+    cells = _read(raw, name, format, wanted, max_expansion)
     return _data(cells, wanted, missing)
 
 
@@ -85,6 +89,7 @@ def table_batches(
     docid: str | None = "docid",
     comment: str | None = "comment",
     missing: float | None = None,
+    max_expansion: float = 200,
 ) -> Iterator[tuple[RankingData, float]]:
     """Read a file in batches of about so many bytes; the rest is as in :func:`load_table`.
 
@@ -94,7 +99,7 @@ def table_batches(
     name, wanted, rows = os.fspath(path), _Roles(label, qid, weight, docid, comment), 0
     batches = _parquet_batches if check_table_format(format) == "parquet" else _csv_batches
     try:
-        for batch, share in batches(name, batch_bytes, wanted):
+        for batch, share in batches(name, batch_bytes, wanted, max_expansion):
             if batch.num_rows:
                 table = arrow.Table.from_batches([batch])
                 yield _data(Cells(table, name, None, rows, format == "csv"), wanted, missing), share
@@ -103,26 +108,40 @@ def table_batches(
         raise MarginRankError(f"{name}: expected {format} data; pyarrow says: {error}") from None
 
 
-def _parquet_batches(path: str, batch_bytes: int, roles: _Roles) -> Iterator[tuple[Any, float]]:
+def _parquet_batches(
+    path: str, batch_bytes: int, roles: _Roles, max_expansion: float
+) -> Iterator[tuple[Any, float]]:
     import pyarrow.parquet as parquet
 
-    with parquet.ParquetFile(path) as file:
+    with open_source(path) as raw, parquet.ParquetFile(raw) as file:
+        _check_cells(file.metadata, os.fstat(raw.fileno()).st_size, path, max_expansion)
         step, rows = max(1, batch_bytes // (8 * max(1, len(file.schema_arrow.names)))), 0
         for batch in file.iter_batches(step):
             rows += batch.num_rows
             yield batch, rows / file.metadata.num_rows
 
 
-def _csv_batches(path: str, batch_bytes: int, roles: _Roles) -> Iterator[tuple[Any, float]]:
+def _check_cells(metadata: Any, n_bytes: int, name: str, max_expansion: float) -> None:
+    """Refuse Parquet with far more cells than bytes: a column of equal cells takes next to nothing there."""
+    if 8 * metadata.num_rows * metadata.num_columns > allowed_bytes(n_bytes, max_expansion):
+        raise too_large(name, "cells", max_expansion)
+
+
+def _csv_batches(
+    path: str, batch_bytes: int, roles: _Roles, max_expansion: float
+) -> Iterator[tuple[Any, float]]:
     from pyarrow import csv
 
     reading = csv.ReadOptions(block_size=batch_bytes, use_threads=False)
-    with open(path, "rb") as raw, open(path, "rb") as again:
+    with open_source(path) as raw, open_source(path) as again:
         size, zipped = os.fstat(raw.fileno()).st_size, raw.peek(2)[:2] == _GZIP
+        allowed = allowed_bytes(size, max_expansion)
         files: list[Any] = [gzip.GzipFile(fileobj=file) if zipped else file for file in (raw, again)]
         types = _csv_types(csv.open_csv(files[1], read_options=reading).schema.names, roles)
         with csv.open_csv(files[0], reading, None, csv.ConvertOptions(column_types=types)) as batches:
             for batch in batches:
+                if zipped and files[0].tell() > allowed:
+                    raise too_large(path, "gzip data", max_expansion)
                 yield batch, raw.tell() / size
 
 
@@ -184,13 +203,16 @@ def _comments(texts: dict[str, list[str]]) -> list[str] | None:
     return [f"{name} {rest}".strip(" ") for name, rest in zip(named, texts["comment"], strict=True)]
 
 
-def _read(raw: bytes | bytearray, name: str, format: str | None, roles: _Roles) -> Cells:
+def _read(
+    raw: bytes | bytearray, name: str, format: str | None, roles: _Roles, max_expansion: float
+) -> Cells:
     arrow = pyarrow_module()
     chosen = format or ("parquet" if raw[:4] == b"PAR1" else "csv")
     try:
         if check_table_format(chosen) == "parquet":
             import pyarrow.parquet as parquet
 
+            _check_cells(parquet.read_metadata(BytesIO(raw)), len(raw), name, max_expansion)
             return Cells(parquet.read_table(BytesIO(raw)), name, None)
         return Cells(_read_csv(raw, roles), name, raw)
     except (arrow.ArrowException, OSError) as error:

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from marginrank.model.mapping import InputMapping, check_mapping, mapping_from_f
 from marginrank.model.values import frozen_vector, json_value
 from marginrank.parameters import check_choice, check_number, check_path
 from marginrank.queries import check_qid, group_rows
+from marginrank.regular_files import kind, open_regular
 from marginrank.scaling import minmax_by_query
 from marginrank.threads import resolve_threads
 from marginrank.validation import Matrix, Vector
@@ -324,9 +324,9 @@ class RankingModel:
             return cls._read(file, str(getattr(file, "name", "The file")))
         where = shown_path(check_path(file, "file"))
         try:
-            if Path(file).is_dir():
-                raise ModelFileError(f"{where} is a folder; expected a model file.")
-            with open(file, "rb") as source:
+            if (what := kind(file)) is not None:
+                raise ModelFileError(f"{where} is {what}; expected a model file.")
+            with open_regular(file) as source:
                 return cls._read(source, where)
         except FileNotFoundError:
             raise ModelFileError(f"{where} does not exist; expected a model file.") from None

@@ -1,5 +1,6 @@
 """The options of everything that reads data, and the words of what goes wrong."""
 
+import gzip
 import inspect as python
 import json
 import re
@@ -9,7 +10,7 @@ import click
 import numpy as np
 import pytest
 
-from marginrank import RankingModel, RankSVM, load_letor
+from marginrank import RankingModel, RankSVM, load_letor, write_dataset
 from marginrank.cli.app import COMMANDS, run
 from marginrank.cli.app import cli as commands
 from marginrank.cli.options import Reading
@@ -156,3 +157,18 @@ def test_the_advice_of_an_unfinished_training_names_options(cli, tmp_path):
     done = cli("train", "a.txt", "-o", "a.mrk", "--max-iter", "1", "--tol", "1e-9")
     assert "Raise --max-iter or --tol" in done.stderr
     assert not re.search(r"\b(max_iter|tol=|scale=)", done.stderr)
+
+
+def test_how_far_a_file_expands_is_limited_and_the_limit_can_be_raised(cli, tmp_path):
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"1 qid:1 1:1\n0 qid:1 1:2\n" * 1_000_000))
+    done = cli("inspect", "a.txt.gz")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "Error: a.txt.gz: the gzip data expand to more than 200 times its size; raise --max-expansion if "
+        "the file is to be trusted.\n",
+    )
+    assert cli("inspect", "a.txt.gz", "--max-expansion", "2000").returncode == 0
+    write_dataset(tmp_path / "a.mrd", [[1.0], [2.0]], [0, 1])
+    done = cli("inspect", "a.mrd", "--max-expansion", "2000")
+    assert done.returncode == 2
+    assert "--max-expansion is for LETOR text and tables and .npz, but a.mrd is read as mrd." in done.stderr

@@ -1,5 +1,7 @@
 """Checkpoints: a training that was stopped goes on to the same bits, and none goes on from a wrong place."""
 
+import errno
+import hashlib
 import os
 import signal
 import subprocess
@@ -14,8 +16,9 @@ from sklearn.base import clone
 
 from marginrank import RankRLS, RankSVM, StructuredRankSVM, write_dataset
 from marginrank.distributed import DaskRanker
+from marginrank.distributed import journal as journal_module
 from marginrank.distributed.journal import Journal, JournalledEngine, journalled
-from marginrank.distributed.journal_records import MAGIC, unpack
+from marginrank.distributed.journal_records import MAGIC, pack, unpack
 from marginrank.exceptions import MarginRankError
 
 CASES = {
@@ -125,6 +128,79 @@ def test_a_torn_record_is_dropped(path, tmp_path):
         assert journal.read_bytes() == whole
 
 
+def raw_record(text):
+    record = len(text).to_bytes(8, "little") + bytes(8) + text
+    return record + hashlib.sha256(record).digest()
+
+
+def test_an_answer_that_differs_in_one_bit_is_asked_again(path, tmp_path):
+    estimator, journal = CASES["hinge"], tmp_path / "train.journal"
+    train(estimator, path, journal, 10**6, resume=False)
+    expected, whole = estimator.coef_.copy(), journal.read_bytes()
+    damaged = bytearray(whole)
+    damaged[-32 - 8] ^= 1  # a number of the last answer, before the checksum
+    journal.write_bytes(damaged)
+    assert train(estimator, path, journal, 10**6, resume=True) == 1
+    assert np.array_equal(estimator.coef_, expected)
+    assert journal.read_bytes() == whole
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("content", [b"", MAGIC[:5], MAGIC])
+def test_a_journal_without_its_header_blocks_nothing(path, tmp_path, resume, content):
+    estimator, journal = CASES["hinge"], tmp_path / "train.journal"
+    journal.write_bytes(content)
+    assert train(estimator, path, journal, 10**6, resume=resume) > 0
+    assert train(estimator, path, journal, 0, resume=True) == 0
+
+
+def test_a_full_disk_leaves_no_journal_or_a_good_one(path, tmp_path, monkeypatch):
+    estimator, journal = CASES["hinge"], tmp_path / "train.journal"
+    total = train(estimator, path, journal, 10**6, resume=False)
+    expected, whole = estimator.coef_.copy(), journal.read_bytes()
+    write_all = journal_module._write_all
+    for n_bytes in (0, 10, len(MAGIC) + 30, len(whole) // 2, len(whole) - 5):
+        journal.unlink(missing_ok=True)
+        room = [n_bytes]
+
+        def write(file, record, room=room):
+            write_all(file, record[: room[0]])
+            if len(record) > room[0]:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            room[0] -= len(record)
+
+        monkeypatch.setattr(journal_module, "_write_all", write)
+        with pytest.raises(MarginRankError, match=r"cannot write (a|the) checkpoint \(No space left"):
+            train(estimator, path, journal, 10**6, resume=False)
+        monkeypatch.setattr(journal_module, "_write_all", write_all)
+        if n_bytes < 100:
+            assert sorted(found.name for found in tmp_path.iterdir()) == ["a.mrd"]
+        resume = journal.exists()
+        assert train(estimator, path, journal, 10**6, resume=resume) <= total
+        assert np.array_equal(estimator.coef_, expected)
+        assert journal.read_bytes() == whole
+
+
+def test_two_trainings_do_not_go_on_from_one_journal_at_once(tmp_path):
+    first = Journal(tmp_path / "j", {}, resume=False)
+    with pytest.raises(MarginRankError, match="another process is going on from this checkpoint"):
+        Journal(tmp_path / "j", {}, resume=True)
+    first.close()
+    Journal(tmp_path / "j", {}, resume=True).close()
+
+
+def test_what_is_no_file_is_no_journal(tmp_path):
+    os.mkfifo(tmp_path / "pipe")  # opening it must not wait
+    for name, what in (("pipe", "a pipe"), (".", "a folder"), ("none", "No such file")):
+        with pytest.raises(MarginRankError, match=f"cannot read the checkpoint .*{what}"):
+            Journal(tmp_path / name, {}, resume=True)
+    with pytest.raises(MarginRankError, match="there is a checkpoint already"):
+        Journal(tmp_path / "pipe", {}, resume=False)
+    (tmp_path / "link").symlink_to("nothing")
+    with pytest.raises(MarginRankError, match="there is a checkpoint already"):
+        Journal(tmp_path / "link", {}, resume=False)
+
+
 def test_a_wrong_place_to_go_on_from_is_refused(path, tmp_path):
     journal = tmp_path / "train.journal"
     with pytest.raises(MarginRankError, match="cannot read the checkpoint"):
@@ -142,7 +218,15 @@ def test_a_wrong_place_to_go_on_from_is_refused(path, tmp_path):
         journalled(serially(path), None, journal, {"a": "c"}, resume=True),
     ):
         pass
-    for content in (b"", MAGIC[:5], b"PK" * 100, MAGIC + b"\xff" * 100):
+    records = [{"header": header} for header in ([], 7, None, "data parameters", ["data", "parameters"])]
+    sealed = [MAGIC + pack(record) for record in ({}, {"other": 1}, *records)]
+    for content in (
+        b"PK" * 100,
+        MAGIC + b"\xff" * 100,
+        *sealed,
+        MAGIC + raw_record(b"[]"),
+        MAGIC + raw_record(b"7"),
+    ):
         journal.write_bytes(content)
         with pytest.raises(MarginRankError, match="expected a checkpoint of marginrank"):
             train(RankSVM(), path, journal, 0, resume=True)

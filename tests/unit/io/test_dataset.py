@@ -273,7 +273,7 @@ def test_it_can_be_pickled(tmp_path):
 
 
 def test_gzip_that_expands_too_much_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("marginrank.io.dataset_sources._ALWAYS_ALLOWED", 1000)
+    monkeypatch.setattr("marginrank.io.sources._ALWAYS_ALLOWED", 1000)
     monkeypatch.setattr("marginrank.io.dataset_sources._PIECE", 5000)
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"1 qid:1 1:0.5\n" * 100_000))
     with pytest.raises(MarginRankError, match="expand to more than 50 times"):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from marginrank import RankSVM, open_dataset, write_dataset
 from marginrank.exceptions import MarginRankError
 from marginrank.io import convert_to_dataset
+from marginrank.io.dataset_files import row_pointers, write_arrays
 from marginrank.io.dataset_manifest import sealed
 
 
@@ -245,6 +247,58 @@ def test_labels_and_the_like_are_held_against_their_seals_before_they_are_used(t
     path.write_bytes(damaged)
     with pytest.raises(MarginRankError, match=r"chunk-000000\.bin: expected the SHA-256"):
         _ = open_dataset(ds.path).comments
+
+
+def test_a_manifest_without_its_seal_is_refused(ds):
+    path = ds.path / "manifest.json"
+    manifest = json.loads(path.read_text())
+    seal = manifest.pop("sha256")
+    for content in (manifest, {"sha256": seal, **manifest}, {**manifest, "sha256": None}):
+        for indent in (1, None):
+            path.write_text(json.dumps(content, indent=indent))
+            with pytest.raises(MarginRankError, match="does not have the SHA-256 that it was written with"):
+                open_dataset(ds.path)
+
+
+FALLING = [[0, 4, 2, 6], [0, 2, 7, 6], [1, 2, 4, 6], [0, 2, 4, 5], [-1, 0, 4, 6], [0, 2, 4, 7], [0, 3, 2, 6]]
+
+
+@pytest.mark.parametrize("pointers", FALLING)
+def test_row_pointers_that_fall_or_end_elsewhere_are_refused_when_they_are_read(tmp_path, pointers):
+    # Looked at again here: the file may have changed since it was looked through as a whole.
+    arrays = {
+        "X_data": np.ones(6),
+        "X_indices": np.zeros(6, dtype=np.int32),
+        "X_indptr": np.array(pointers, dtype=np.int32),
+    }
+    entry = write_arrays(tmp_path, "chunk-000000.bin", arrays)
+    with pytest.raises(MarginRankError, match=r"chunk-000000\.bin: the file was changed while it was read"):
+        row_pointers(tmp_path, entry)
+    arrays["X_indptr"] = np.array([0, 2, 2, 6], dtype=np.int32)
+    entry = write_arrays(tmp_path, "chunk-000000.bin", arrays)
+    assert row_pointers(tmp_path, entry).tolist() == [0, 2, 2, 6]
+
+
+@pytest.mark.parametrize("falling", [[0, 40, 20], [0, 2, 1]])
+def test_row_pointers_on_disk_that_fall_are_refused_even_without_checksums(tmp_path, falling):
+    from scipy import sparse
+
+    ds = write_dataset(tmp_path / "a.mrd", sparse.csr_matrix(X), Y, qid=QID)
+    path = ds.path / "chunk-000000.bin"
+    offset = json.loads((ds.path / "manifest.json").read_text())["chunks"][0]["arrays"]["X_indptr"][2]
+    damaged = bytearray(path.read_bytes())
+    damaged[offset : offset + 12] = np.array(falling, dtype="<i4").tobytes()
+    path.write_bytes(damaged)
+    with pytest.raises(MarginRankError, match=r"chunk-000000\.bin: X is not a valid CSR matrix"):
+        RankSVM().fit(open_dataset(ds.path, verify=False))
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "chunk-000001.bin"])
+def test_a_pipe_in_place_of_a_file_is_refused_without_waiting(ds, name):
+    (ds.path / name).unlink()
+    os.mkfifo(ds.path / name)
+    with pytest.raises(MarginRankError, match=f"{name}: expected a file, got a pipe"):
+        open_dataset(ds.path)
 
 
 def test_a_manifest_that_is_no_json_is_refused(ds):
