@@ -22,6 +22,7 @@ from marginrank.rounding import LATER, TINY, UNIT, LossRounding, PlaneRounding, 
 
 _SMALLEST_FUSED_STEP = 1e-3
 _ROUNDING = 1e-13
+_LEAST_SQUARE = 1e-290
 
 
 def natural_alpha(design: Design, loss: Loss) -> float:
@@ -40,7 +41,22 @@ def natural_alpha(design: Design, loss: Loss) -> float:
     signs = np.random.RandomState(0).choice([-1.0, 1.0], loss.n_rows)
     gradient, *terms = design.adjoint_block(np.array([slope, np.abs(slope), signs * slope]))
     gradient[np.abs(gradient) <= _ROUNDING * np.sum(np.abs(terms), axis=0)] = 0.0
-    return float(gradient @ gradient)
+    return squared_length(gradient)
+
+
+def squared_length(gradient: Vector) -> float:
+    """Return ``|g|^2``; it is an error if it is too large or too small for the decades about it.
+
+    Examples
+    --------
+    >>> squared_length(np.array([3.0, 4.0]))
+    25.0
+    """
+    with np.errstate(over="ignore"):
+        square = float(gradient @ gradient)
+    if gradient.any() and not _LEAST_SQUARE < square < 1.0 / _LEAST_SQUARE:
+        raise FloatingPointError(f"The gradient at zero has the squared length {square:g}.")
+    return square
 
 
 class Objective:

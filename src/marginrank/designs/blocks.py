@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -108,7 +109,7 @@ def run_parallel(work: Callable[[Any], None], items: Iterable[Any], n_threads: i
                 work(item)
             return
         with ThreadPoolExecutor(min(n_threads, len(todo))) as pool:
-            futures = [pool.submit(work, item) for item in todo]
+            futures = [pool.submit(copy_context().run, work, item) for item in todo]
             try:
                 for future in futures:
                     future.result()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -268,7 +269,7 @@ def map_in_order(
             ahead = []
             try:
                 for item in items:
-                    ahead.append(pool.submit(function, item))
+                    ahead.append(pool.submit(copy_context().run, function, item))
                     if len(ahead) > n_threads:
                         yield ahead.pop(0).result()
                 while ahead:

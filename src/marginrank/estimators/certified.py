@@ -79,7 +79,7 @@ class CertifiedRanker(LinearRanker):
     ) -> None:
         """Minimise over the problem, and set what was learnt."""
         search = self._search()
-        with one_blas_thread(), ProgressLine() as line:
+        with one_blas_thread(), self._finite_training(problem), ProgressLine() as line:
             listeners = check_callbacks(callbacks)
             if self.verbose:
                 listeners.insert(0, line)
@@ -90,7 +90,10 @@ class CertifiedRanker(LinearRanker):
             run = self._run(problem, trainings, search, sets, listeners)
             best.is_set_by(lambda: self._set_so_far(run, search))
             found = run.run()
-        self._set(found, search)
+            result = found.result
+            coef = found.training.raw(result.w)
+            self._check_results(problem, coef, result.value, result.bound, result.gap)
+            self._set(found, search)
         best.is_set = True
         self._warn(found.result)
 

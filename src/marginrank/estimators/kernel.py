@@ -243,6 +243,10 @@ class KernelRankSVM(PairwiseRanker):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @property
+    def _uses_size_of_labels(self) -> bool:  # type: ignore[override]  # it is that of the loss here
+        return bool(self.loss == "least_squares")
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"

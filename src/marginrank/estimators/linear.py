@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,9 @@ from marginrank import validation as gate
 from marginrank.data import RankingData
 from marginrank.designs import Design, ScaledDesign, matrix_design
 from marginrank.estimators.evaluation_sets import EvaluationSet, read_evaluation_sets
+from marginrank.estimators.problems import Problem
 from marginrank.exceptions import MarginRankError
+from marginrank.finite import check_finite_results, extremes, finite_arithmetic, finite_scores
 from marginrank.losses import ComparesPairs, Loss
 from marginrank.metrics import Metric, pairwise_error
 from marginrank.metrics.names import parse_metrics
@@ -58,6 +62,7 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     column_scale_: NDArray[np.float64] | None
     n_features_in_: int
     _trained_on_queries: bool
+    _uses_size_of_labels: ClassVar[bool] = False
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -148,8 +153,12 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return matrix_design(matrix, n_threads=resolve_threads(self.n_jobs))
 
     def _scores(self, matrix: Any) -> NDArray[np.float64]:
-        design = self._scoring_design(matrix)
-        return design.scores(self.coef_) if self.coef_.ndim == 1 else design.scores_block(self.coef_).T
+        def compute() -> NDArray[np.float64]:
+            design = self._scoring_design(matrix)
+            return design.scores(self.coef_) if self.coef_.ndim == 1 else design.scores_block(self.coef_).T
+
+        scores: NDArray[np.float64] = finite_scores(type(self).__name__, matrix, compute)
+        return scores
 
     def score(
         self,
@@ -321,6 +330,21 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     def _metrics(self) -> list[str | Metric]:
         """Return what models are measured by; they are selected by the first one."""
         return [self.metric]
+
+    def _finite_training(self, problem: Problem) -> AbstractContextManager[None]:
+        """Return the context to train in: what leaves the range of float64 ends in a sentence."""
+        return finite_arithmetic(partial(self._out_of_range, problem))
+
+    def _check_results(self, problem: Problem, *results: Any) -> None:
+        """Refuse a model that is not finite, before it is kept."""
+        check_finite_results(partial(self._out_of_range, problem), *results)
+
+    def _out_of_range(self, problem: Problem) -> str:
+        data = problem.data
+        labels = data.y if problem.targets is None else problem.targets
+        sizes = {"y": labels} if self._uses_size_of_labels else {}
+        reason = extremes(data.X, alpha=self.alpha, pair_margin=data.pair_margin, **sizes)
+        return f"Training {type(self).__name__} left the range of float64. {reason}"
 
     def _count_pairs(self, loss: Loss) -> None:
         if isinstance(loss, ComparesPairs):

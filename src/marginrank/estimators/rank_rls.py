@@ -150,6 +150,8 @@ class RankRLS(LinearRanker):
     array([ 2.3, -1.5,  0.7,  0. ,  0. ])
     """
 
+    _uses_size_of_labels = True
+
     def __init__(
         self,
         alpha: float | Literal["auto"] = 1e-4,
@@ -357,7 +359,7 @@ class RankRLS(LinearRanker):
 
     def _train(self, problem: Problem, sets: list[EvaluationSet], callbacks: Any, best: BestSoFar) -> None:
         listeners = check_callbacks(callbacks)
-        with one_blas_thread(), ProgressLine() as line:
+        with one_blas_thread(), self._finite_training(problem), ProgressLine() as line:
             if self.verbose:
                 listeners.insert(0, line)
             whole = problem.whole()
@@ -375,6 +377,8 @@ class RankRLS(LinearRanker):
                 if outcome is None:
                     best.is_set_by(lambda: self._set(runs.so_far(), problem, "cg"))
                 outcome, solver = self._by_iterations(runs, sets), "cg"
+            coef = outcome.w if outcome.scale is None else outcome.w / outcome.scale
+            self._check_results(problem, coef, outcome.value, outcome.bound, outcome.gap)
         found = outcome
         best.is_set_by(lambda: self._set(found, problem, solver))
         self._set(found, problem, solver)
@@ -402,7 +406,6 @@ class RankRLS(LinearRanker):
         runs = DirectRuns(
             problem,
             partial(self._column_scale, problem.data.X),
-            self._design,
             self._followed,
             n_threads=resolve_threads(self.n_jobs),
             n_jobs=self.n_jobs,

@@ -84,6 +84,11 @@ class Evaluator:
 
     def measure(self, scores: NDArray[np.float64]) -> Measured:
         """Return the metrics of each query for one vector of scores, or for each row of a matrix of them."""
+        if not np.isfinite(scores).all():
+            raise MarginRankError(
+                "Scores of validation rows left the range of float64. Look for an outlier in their features, "
+                "or for a column in other units than in training."
+            )
         grouped = np.ascontiguousarray(self._grouped(np.atleast_2d(scores)))
         k, n_rows = grouped.shape
         # The vectors stand one after the other as if they were more queries, so one call serves them all.

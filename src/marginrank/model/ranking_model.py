@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
+import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import validation as gate
@@ -15,6 +16,7 @@ from marginrank.atomic_write import atomic_write
 from marginrank.data import RankingData
 from marginrank.designs import Design, mapped_design, matrix_design
 from marginrank.exceptions import MarginRankError, ModelFileError, shown, shown_path
+from marginrank.finite import finite_scores
 from marginrank.model import file_format
 from marginrank.model.columns import model_matrix
 from marginrank.model.mapping import InputMapping, check_mapping, mapping_from_file
@@ -197,7 +199,10 @@ class RankingModel:
             matrix = model_matrix(X, self.n_features, self.feature_names)
         if self.query_normalization is not None:
             matrix = self._normalized(matrix, qid)
-        scores = self._design(matrix, resolve_threads(n_jobs)).scores(self.coef)
+        return np.asarray(finite_scores("The model", matrix, lambda: self._scores(matrix, n_jobs)))
+
+    def _scores(self, X: Matrix, n_jobs: int | None) -> Vector:
+        scores = self._design(X, resolve_threads(n_jobs)).scores(self.coef)
         return scores if self.intercept == 0.0 else scores + self.intercept
 
     def _design(self, X: Matrix, n_threads: int) -> Design:

@@ -12,6 +12,7 @@ from scipy import linalg
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
 from marginrank.exceptions import MarginRankError, shown
+from marginrank.finite import as_outside
 from marginrank.memory import physical_memory
 from marginrank.parameters import check_choice, check_number, check_positive
 from marginrank.validation import Vector, is_sparse
@@ -82,13 +83,19 @@ class Kernel:
         """Return the kernel of the rows of X with those of Y."""
         if callable(self.kernel):
             options = self.params or {}
+            metric = as_outside(self.kernel)
         else:
             options = {
                 "gamma": float(self.gamma_in_use(X.shape[1])),
                 "degree": float(self.degree),
                 "coef0": float(self.coef0),
             }
-        values = pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, **options)
+            metric = self.kernel
+        # What overflows on the way to 0, as distances of the rbf kernel may, is no error; who asks looks at
+        # the values. float64 rows, because differences of float32 ones are squared.
+        with np.errstate(over="ignore", invalid="ignore"):
+            X, Y = (rows.astype(np.float64, copy=False) for rows in (X, Y))
+            values = pairwise_kernels(X, Y, metric=metric, filter_params=True, **options)
         return np.ascontiguousarray(values, dtype=np.float64)
 
 

@@ -26,6 +26,7 @@ from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_positive, check_verbose
+from marginrank.paths.arithmetic import check_path, finite_path
 from marginrank.paths.gram import Kernel, check_memory, distinct_points, gram_matrix
 from marginrank.paths.graphs import GraphPairs, Rows, graph_pairs
 from marginrank.paths.kernel_model import KernelRankPath
@@ -140,7 +141,7 @@ def kernel_rank_path(
     graph_of = graph_pairs(
         data, graph, pairs_per_row=pairs_per_row, weighting=weighting, random_state=random_state
     )
-    with one_blas_thread(), PathLine() as line:
+    with one_blas_thread(), finite_path(data, gamma=gamma, alpha_min=alpha_min), PathLine() as line:
         K = gram_matrix(function, data.X)
         rows, point = distinct_points(K, None if function.is_precomputed else data.X)
         native = _start(K, rows, point, graph_of)
@@ -148,6 +149,7 @@ def kernel_rank_path(
         status = _run(native, float(graph_of.weight.sum()), alpha_min, max_events, [*listeners, *watchers])
         origin = PathOrigin("kernel_rank_path", _parameters(function, graph, weighting))
         path = KernelRankPath(native, status, K, function, data, graph_of, rows, origin)
+        check_path(data, path.alphas, path.gap_)
     _warn(path)
     return path
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from marginrank.designs import MatrixDesign
 from marginrank.exceptions import MarginRankError
-from marginrank.least_squares_certificate import LeastSquaresCertificate, Model
+from marginrank.finite import finite_scores
 from marginrank.parameters import check_count, check_grid, check_positive
 from marginrank.paths.lower_lines import LowerLines, Node
 from marginrank.paths.path_base import PathOrigin, RankPath
@@ -114,7 +114,7 @@ class LinearPath(RankPath):
         -------
         ndarray of shape (n_rows,)
         """
-        return self._design(self._X).scores(self.coef_at(alpha))
+        return self._finite(self._X, alpha)
 
     def predict(self, X: Any, *, alpha: float) -> Vector:
         """Return a score for each row; within a query, higher is better.
@@ -130,7 +130,11 @@ class LinearPath(RankPath):
         -------
         ndarray of shape (n_rows,)
         """
-        return self._design(self._rows_of(X)).scores(self.coef_at(alpha))
+        return self._finite(self._rows_of(X), alpha)
+
+    def _finite(self, X: Matrix, alpha: float) -> Vector:
+        coef = self.coef_at(alpha)
+        return np.asarray(finite_scores("The path", X, lambda: self._design(X).scores(coef)))
 
     def plot(self, *, n_features: int = 10) -> Any:
         """Draw coefficients, the validation curve of the last ``select``, and the size of the certificate.
@@ -302,7 +306,6 @@ class LeastSquaresPath(LinearPath):
         n_jobs: int | None,
         *,
         spectral: SpectralPath,
-        certificate: LeastSquaresCertificate,
         scale: Vector | None,
         alpha_max: float,
         alpha_min: float,
@@ -314,7 +317,6 @@ class LeastSquaresPath(LinearPath):
         self.status_ = "finished"
         self.n_passes_ = 1.0
         self._spectral = spectral
-        self._certificate = certificate
 
     def __repr__(self) -> str:
         return f"LeastSquaresPath(alpha_max={self.alpha_max_:.3g}, alpha_min={self.alpha_min_:.3g}, exact)"
@@ -331,20 +333,16 @@ class LeastSquaresPath(LinearPath):
         return w if self._scale is None else w / self._scale
 
     def objective_at(self, alpha: float) -> tuple[float, float]:
-        """Return an upper bound of the objective of the model, and a lower bound of the optimum.
+        """Return the objective of the model, and a lower bound of the optimum.
 
         Parameters
         ----------
         alpha : float
             From ``alpha_min_`` to ``alpha_max_``.
-
-        Notes
-        -----
-        It takes a pass over the training data: both are found with X itself, not with its decomposition.
         """
-        wanted = float(self._check([alpha])[0])
-        claim = self._certificate.check(Model(wanted, self._spectral.coefficients([wanted])[0]))[0]
-        return claim.value, claim.bound
+        wanted = self._check([alpha])
+        value, gap = float(self._spectral.values(wanted)[0, 0]), float(self._spectral.gaps(wanted)[0, 0])
+        return value, max(value * (1.0 - gap), 0.0)
 
     def _scores(self, X: Matrix, alphas: Vector) -> Array:
         return self._design(X).scores_block(np.ascontiguousarray(self.coefs_at(alphas)))

@@ -19,10 +19,10 @@ from marginrank.designs import Design, ScaledDesign, matrix_design
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.gram import centred_gram
 from marginrank.exceptions import MarginRankError
-from marginrank.least_squares_certificate import LeastSquaresCertificate
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences, Loss
 from marginrank.objective import natural_alpha
 from marginrank.parameters import check_choice, check_positive, check_verbose
+from marginrank.paths.arithmetic import check_path, finite_path
 from marginrank.paths.linear_model import LeastSquaresPath, LinearPath, LinearRankPath
 from marginrank.paths.linear_progress import LinearPathLine, LinearPathProgress
 from marginrank.paths.path_base import PathOrigin
@@ -142,7 +142,7 @@ def rank_path(
     threads = resolve_threads(n_jobs)
     by_query = partial(QUERY_LOSSES[loss], weighting=weighting, n_threads=threads)
     by_pair = partial(PREFERENCE_LOSSES[loss], n_threads=threads)
-    with one_blas_thread():
+    with one_blas_thread(), finite_path(data, alpha_max=alpha_max, alpha_min=alpha_min):
         problem = path_problem(data, by_query, by_pair, scale, threads)
         origin = PathOrigin("rank_path", {"loss": loss, "weighting": weighting, "scale": scale, "eps": eps})
         return certified_path(problem, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose, origin)
@@ -206,7 +206,7 @@ def rank_rls_path(
     threads = resolve_threads(n_jobs)
     by_query = partial(LeastSquaresLoss, n_threads=threads)
     by_pair = partial(LeastSquaresPreferences, n_threads=threads)
-    with one_blas_thread():
+    with one_blas_thread(), finite_path(data, labels=True, alpha_max=alpha_max, alpha_min=alpha_min):
         problem = path_problem(data, by_query, by_pair, scale, threads)
         if solver == "direct" or (solver == "auto" and _direct_pays(data)):
             origin = PathOrigin("rank_rls_path", {"solver": "direct", "scale": scale})
@@ -249,6 +249,7 @@ def certified_path(
             "or scale the features (scale='standard') if they differ much in size."
         )
     models = np.array(tracer.models)
+    check_path(problem.data, models, tracer.alphas)
     path = LinearRankPath(
         problem.data.X,
         n_jobs,
@@ -294,11 +295,11 @@ def _direct_path(
     )
     top, bottom = _interval(problem, alpha_max, alpha_min)
     spectral = SpectralPath(centred_gram(rows, view.y))
+    check_path(problem.data, spectral.coefficients([bottom]), spectral.values([bottom, top]))
     return LeastSquaresPath(
         problem.data.X,
         n_jobs,
         spectral=spectral,
-        certificate=LeastSquaresCertificate(problem.design, problem.loss),
         scale=problem.scale,
         alpha_max=top,
         alpha_min=bottom,

@@ -13,6 +13,7 @@ from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError, ZeroModelWarning
 from marginrank.losses.structured import TargetOptions
 from marginrank.metrics import Metric
+from marginrank.paths.arithmetic import finite_path
 from marginrank.paths.linear_model import LinearRankPath
 from marginrank.paths.linear_path import PathProblem, certified_path, path_problem, training_data
 from marginrank.paths.path_base import PathOrigin
@@ -104,7 +105,7 @@ def structured_rank_path(
         "eps": eps,
     }
     origin = PathOrigin("structured_rank_path", parameters, aim.metrics[0])
-    with one_blas_thread():
+    with one_blas_thread(), finite_path(data, alpha_max=alpha_max, alpha_min=alpha_min):
         problem = path_problem(data, make_loss, make_loss, scale, threads)  # there are no pairs
         path = certified_path(problem, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose, origin)
         _warn_of_zero(path, problem, target)
