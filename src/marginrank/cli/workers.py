@@ -74,25 +74,14 @@ class Workers:
 
     @contextmanager
     def _client(self) -> Iterator[Client]:
-        from distributed import Client, LocalCluster
+        from marginrank.distributed.local_workers import local_workers
 
         if self.n_processes is None:
             with self._reached() as client:
                 yield client
             return
-        with _leaving_interrupts_to_us():
-            # No limit of memory: pages of mapped files would count, which the system takes back.
-            local = LocalCluster(
-                n_workers=0,
-                threads_per_worker=1,
-                processes=True,
-                memory_limit=0,
-                dashboard_address="127.0.0.1:0",
-                silence_logs=logging.CRITICAL,
-            )
-        with local, Client(local, set_as_default=False) as client:
-            local.scale(self.n_processes)
-            client.wait_for_workers(self.n_processes, timeout=_FIRST_WORKER)
+        starting = _leaving_interrupts_to_us()
+        with local_workers(self.n_processes, starting=starting, silence_logs=logging.CRITICAL) as client:
             yield client
 
     def _reached(self) -> Client:

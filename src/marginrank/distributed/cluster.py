@@ -15,9 +15,10 @@ import dask
 import numpy as np
 from dask.base import is_dask_collection
 from dask.delayed import delayed
-from distributed import Client, Future, KilledWorker, LocalCluster, wait
+from distributed import Client, Future, KilledWorker, wait
 from distributed.comm.core import CommClosedError
 
+from marginrank.distributed.local_workers import local_workers
 from marginrank.exceptions import ClusterError
 from marginrank.threads import default_threads
 
@@ -209,7 +210,7 @@ def connected(client: Client | str | None, timeout: float, retries: int) -> Iter
     if isinstance(client, str):
         try:
             own = Client(client, timeout=timeout, set_as_default=False)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError, RuntimeError) as error:  # the latter ones of settings of TLS
             raise ClusterError(f"No Dask scheduler answers at {client}: {error}") from error
         with own:
             yield Cluster(own, timeout, retries)
@@ -217,11 +218,5 @@ def connected(client: Client | str | None, timeout: float, retries: int) -> Iter
     if client is not None:
         yield Cluster(client, timeout, retries)
         return
-    n_workers = default_threads()
-    # No limit of memory: pages of mapped files would count, which the system takes back.
-    own_processes = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True, "memory_limit": 0}
-    with (
-        LocalCluster(**own_processes, dashboard_address="127.0.0.1:0") as local,
-        Client(local, set_as_default=False) as own,
-    ):
+    with local_workers(default_threads()) as own:
         yield Cluster(own, timeout, retries)
