@@ -68,8 +68,8 @@ class RemoteDesign:
     @cached_property
     def _rounding(self) -> ProductRounding:
         found = self._engine.gather(self._holding(), _range)
-        columns = merged_ranges(part for part, _ in found)
-        depth = max(depth for _, depth in found) + tree_depth(len(found))
+        columns = merged_ranges(ColumnRange(*one[:3], int(one[3][0])) for one in found)
+        depth = max(int(one[3][1]) for one in found) + tree_depth(len(found))
         return ProductRounding(columns.largest, steps(columns.longest), steps(depth))
 
     def rounding(self) -> ProductRounding:
@@ -170,8 +170,11 @@ def _adjoint_block(held: _Products, shared: None, G: Vector) -> Vector:
     return held.design.adjoint_block(G)
 
 
-def _range(held: _Products, shared: None, own: None) -> tuple[ColumnRange, int]:
-    return held.design.column_range, held.design.adjoint_depth
+def _range(held: _Products, shared: None, own: None) -> tuple[NDArray[Any], ...]:
+    """Return the range of the columns and two counts, in arrays: those a journal can hold."""
+    columns = held.design.column_range
+    counts = np.array([columns.longest, held.design.adjoint_depth])
+    return columns.low, columns.high, columns.full, counts
 
 
 def _risk(held: _Products, w: Vector, own: None) -> Vector:
