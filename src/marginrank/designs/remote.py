@@ -68,8 +68,10 @@ class RemoteDesign:
     @cached_property
     def _rounding(self) -> ProductRounding:
         found = self._engine.gather(self._holding(), _range)
-        columns = merged_ranges(ColumnRange(*one[:3], int(one[3][0])) for one in found)
-        depth = max(int(one[3][1]) for one in found) + tree_depth(len(found))
+        columns = merged_ranges(
+            ColumnRange(low, high, full, int(counts[0])) for low, high, full, counts in found
+        )
+        depth = max(int(counts[1]) for *_, counts in found) + tree_depth(len(found))
         return ProductRounding(columns.largest, steps(columns.longest), steps(depth))
 
     def rounding(self) -> ProductRounding:
