@@ -13,7 +13,7 @@ NATIVE_BUILD ?= build/native-tests
 
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: demo test setup lint types layers native-test python-test stub stub-check bench clean
+.PHONY: demo test setup lint types layers native-test python-test certificates stub stub-check bench clean
 
 demo: setup
 	$(BIN)/python examples/demo.py
@@ -58,6 +58,11 @@ native-test: setup
 python-test: setup
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(CLUSTER_TESTS:%=--ignore %)
 	set -e; for part in $(CLUSTER_TESTS); do $(BIN)/python -m pytest $$part; done
+
+# Ten times the problems that python-test has; CERTIFICATES=5000 for more.
+CERTIFICATES ?= 1000
+certificates: setup
+	MARGINRANK_CERTIFICATES=$(CERTIFICATES) $(BIN)/python -m pytest -n auto --maxprocesses 4 -q tests/certificates
 
 bench: setup
 	$(BIN)/python benchmarks/linear.py

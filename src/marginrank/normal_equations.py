@@ -32,6 +32,8 @@ class NormalEquations:
 
     Attributes
     ----------
+    design, loss, targets
+        As they were given.
     passes : float
         Passes over X so far.
     """
@@ -39,10 +41,10 @@ class NormalEquations:
     def __init__(
         self, design: Design, loss: Loss, targets: Array | None = None, followed: Sequence[Design] = ()
     ) -> None:
-        self._design = design
+        self.design = design
         self._followed = followed
-        self._loss = loss
-        self._targets = targets
+        self.loss = loss
+        self.targets = targets
         self._origin = loss.at(np.zeros(loss.n_rows))
         native = loss.native
         self._fused = native if native is not None and design.fuses(native) else None
@@ -65,25 +67,13 @@ class NormalEquations:
         if self._afar is not None and self._recipe is not None and len(vectors) == 1:
             return self._afar.risk_hvp(None, vectors[0], self._recipe)[None]
         if self._fused is not None and len(vectors) == 1:
-            return self._design.fused_hvp(vectors[0], self._unused_scores, self._fused)[None]
-        scores = self._design.scores_block(vectors)
-        return self._design.adjoint_block(np.stack([self._origin.hvp(row) for row in scores]))
+            return self.design.fused_hvp(vectors[0], self._unused_scores, self._fused)[None]
+        scores = self.design.scores_block(vectors)
+        return self.design.adjoint_block(np.stack([self._origin.hvp(row) for row in scores]))
 
     def carried(self, vectors: Array) -> Array:
         """Return the scores of the rows that are followed, for each vector."""
         return np.concatenate([rows.scores_block(vectors) for rows in self._followed], axis=1)
-
-    def risk(self, w: Array) -> float:
-        """Return the risk of coefficients of shape (n_targets, n_features), summed over the targets."""
-        if self._afar is not None and self._recipe is not None:
-            self.passes += 1.0
-            return self._afar.risk(w[0], self._recipe)[0]
-        self.passes += 0.5
-        scores = self._design.scores_block(w)
-        if self._targets is None:
-            return self._loss.at(scores[0]).value
-        errors = scores - self._targets
-        return sum(0.5 * float(error @ self._origin.hvp(error)) for error in errors)
 
     def balance(self) -> float:
         """Return the mean curvature along the right side, in which strengths of regularisation are measured.
@@ -96,17 +86,3 @@ class NormalEquations:
         direction = self.right_side / largest  # the square of the right side may leave float64
         curvature = float(np.einsum("ij,ij->", direction, self.product(direction)))
         return curvature / float(np.einsum("ij,ij->", direction, direction))
-
-
-def evaluated(equations: NormalEquations, alpha: float, w: Array) -> tuple[float, float]:
-    """Return the objective at coefficients of shape (n_targets, n_features), and a bound of its optimum.
-
-    The objective curves by at least ``alpha``, so its optimum lies at most ``||gradient||^2 / (2 alpha)``
-    below it.
-    """
-    value = equations.risk(w) + 0.5 * alpha * float(np.einsum("ij,ij->", w, w))
-    if alpha == 0.0:
-        return value, 0.0
-    gradient = equations.product(w) + alpha * w - equations.right_side
-    slack = float(np.einsum("ij,ij->", gradient, gradient)) / (2.0 * alpha)
-    return value, min(max(value - slack, 0.0), value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from fractions import Fraction
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from claims import Claim
@@ -25,6 +26,7 @@ from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
 from marginrank.designs.mapped import FactoredDesign, mapped_design
 from marginrank.estimators.spaces import scaled_map
 from marginrank.exceptions import ZeroModelWarning
+from marginrank.io import write_dataset
 from marginrank.validation import check_matrix
 
 _NO_FAILURES = (ConvergenceWarning, ZeroModelWarning)
@@ -43,7 +45,7 @@ def unit_penalty(scale, n_columns):
     return (Fraction(1),) * n_columns if scale is None else tuple(s * s for s in rational(scale))
 
 
-def claim_of(model, risk, what, *, penalty=None, w=None):
+def claim_of(model, risk, what, *, penalty=None, largest_gap=None):
     """Return the claim of a fitted estimator about its model at ``alpha_``."""
     n_columns = risk.n_columns
     penalty = unit_penalty(model.column_scale_, n_columns) if penalty is None else penalty
@@ -51,50 +53,71 @@ def claim_of(model, risk, what, *, penalty=None, w=None):
         what,
         ExactObjective(risk, penalty),
         model.alpha_,
-        rational(model.coef_.ravel()) if w is None else w,
+        rational(model.coef_.ravel()),
         model.objective_,
         model.lower_bound_,
         model.gap_,
         tuple(step.bound for step in model.history_ if step.alpha == model.alpha_),
+        largest_gap,
     )
+
+
+#: The pairwise losses, and the solvers that each of them has.
+LOSS_SOLVERS = {"hinge": ("lbfgs", "bundle"), "squared_hinge": ("lbfgs", "bundle", "newton")}
 
 
 def rank_svm(rng, hard):
     rows = draw_rows(rng, hard=hard)
-    loss = str(rng.choice(["hinge", "squared_hinge"]))
+    loss = one_of(rng, list(LOSS_SOLVERS))
     options = {
         "loss": loss,
         "alpha": draw_alpha(rng, hard=hard),
         "tol": float(rng.choice([1e-2, 1e-3, 1e-6])),
         "weighting": str(rng.choice(["pairs", "queries"])),
         "scale": one_of(rng, [None, None, "standard", "minmax"]),
-        "solver": str(
-            rng.choice(["lbfgs", "bundle", "newton"] if loss == "squared_hinge" else ["lbfgs", "bundle"])
-        ),
+        "solver": one_of(rng, LOSS_SOLVERS[loss]),
     }
     if rng.random() < 0.15:
         options |= {"alpha": "auto", "alphas": [draw_alpha(rng, hard=hard) for _ in range(3)]}
     validation = {"eval_set": (rows.X, rows.y), "eval_qid": rows.qid} if options["alpha"] == "auto" else {}
     model = _fitted(RankSVM(**options), rows, **validation)
     risk = query_risk(loss, rational_rows(rows.X), queries_of(rows), options["weighting"])
-    return [claim_of(model, risk, repr(model))]
+    return [claim_of(model, risk, repr(model), largest_gap=None if hard else model.tol)]
 
 
-def rank_svm_pairs(rng, hard):
+def rank_svm_disk(rng, hard):
+    """Return the claim of a ranker over chunks of rows on disk, whose products are other code."""
     rows = draw_rows(rng, hard=hard)
-    pairs, weight, margin = draw_pairs(rng, rows.X.shape[0])
-    loss = str(rng.choice(["hinge", "squared_hinge"]))
+    loss = one_of(rng, list(LOSS_SOLVERS))
     model = RankSVM(
         loss,
         alpha=draw_alpha(rng, hard=hard),
         tol=float(rng.choice([1e-3, 1e-6])),
         scale=one_of(rng, [None, None, "standard"]),
-        solver=str(rng.choice(["lbfgs", "bundle"])),
+        solver=one_of(rng, LOSS_SOLVERS[loss]),
+    )
+    with TemporaryDirectory() as folder:
+        data = write_dataset(f"{folder}/rows.mrd", rows.X, rows.y, chunk_rows=4, **rows.given)
+        quietly(model.fit, data)
+    risk = query_risk(loss, rational_rows(rows.X), queries_of(rows))
+    return [claim_of(model, risk, f"{model!r} on disk", largest_gap=None if hard else model.tol)]
+
+
+def rank_svm_pairs(rng, hard):
+    rows = draw_rows(rng, hard=hard)
+    pairs, weight, margin = draw_pairs(rng, rows.X.shape[0])
+    loss = one_of(rng, list(LOSS_SOLVERS))
+    model = RankSVM(
+        loss,
+        alpha=draw_alpha(rng, hard=hard),
+        tol=float(rng.choice([1e-3, 1e-6])),
+        scale=one_of(rng, [None, None, "standard"]),
+        solver=one_of(rng, LOSS_SOLVERS[loss]),
     )
     quietly(model.fit_pairs, rows.X, pairs, weight=weight, margin=margin)
     features = rational_rows(rows.X)
     risk = pair_risk(loss, explicit_terms(features, pairs, weight, margin), rows.X.shape[1])
-    return [claim_of(model, risk, f"{model!r}.fit_pairs")]
+    return [claim_of(model, risk, f"{model!r}.fit_pairs", largest_gap=None if hard else model.tol)]
 
 
 def rank_rls(rng, hard):
@@ -182,31 +205,32 @@ def draw_target(rng):
     return options, parts
 
 
-def exact_structured(rows, options, parts):
-    return structured_risk(
-        rational_rows(rows.X),
-        queries_of(rows),
-        parts,
-        feature_map=options["feature_map"],
-        relevance=1,
-        discount=options["discount"],
-        rank_weight=options["rank_weight"],
-    )
+def draw_structured(rng, hard):
+    """Return rows, the options of a structured ranker, and its exact risk.
+
+    Two ranks of equal discount leave nothing to lose in a query of two rows. Where all queries are such, the
+    optimum is 0, and no gap is relative to it: others are drawn.
+    """
+    while True:
+        options, parts = draw_target(rng)
+        rows = draw_rows(rng, hard=hard, sample_weights=False, largest=4)
+        conventions = {name: options[name] for name in ("feature_map", "discount", "rank_weight")}
+        risk = structured_risk(rational_rows(rows.X), queries_of(rows), parts, relevance=1, **conventions)
+        if risk.value([Fraction(0)] * risk.n_columns):
+            return rows, {**options, "relevance": 1.0}, risk
 
 
 def structured(rng, hard):
-    options, parts = draw_target(rng)
-    rows = draw_rows(rng, hard=hard, sample_weights=False, largest=4)
+    rows, options, risk = draw_structured(rng, hard)
     model = StructuredRankSVM(
         **options,
-        relevance=1.0,
         alpha=draw_alpha(rng, hard=hard),
         tol=float(rng.choice([1e-2, 1e-3, 1e-6])),
         scale=one_of(rng, [None, None, "standard"]),
         solver=str(rng.choice(["bundle", "lbfgs"])),
     )
     model = _fitted(model, rows)
-    return [claim_of(model, exact_structured(rows, options, parts), repr(model))]
+    return [claim_of(model, risk, repr(model), largest_gap=None if hard else model.tol)]
 
 
 def kernel(rng, hard):
@@ -228,7 +252,15 @@ def kernel(rng, hard):
     )
     model = _fitted(model, rows)
     risk = query_risk(loss, mapped_rows(model, rows.X), queries_of(rows), model.weighting)
-    return [claim_of(model, risk, repr(model), penalty=(Fraction(1),) * risk.n_columns)]
+    return [
+        claim_of(
+            model,
+            risk,
+            repr(model),
+            penalty=(Fraction(1),) * risk.n_columns,
+            largest_gap=None if hard else model.tol,
+        )
+    ]
 
 
 def mapped_rows(model, X):
@@ -276,6 +308,7 @@ def one_of(rng, values):
 
 ESTIMATORS = {
     "rank_svm": rank_svm,
+    "rank_svm_disk": rank_svm_disk,
     "rank_svm_pairs": rank_svm_pairs,
     "rank_rls": rank_rls,
     "rank_rls_pairs": rank_rls_pairs,

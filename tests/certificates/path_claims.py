@@ -6,12 +6,28 @@ import numpy as np
 from claims import Claim
 from exact_losses import factored_kernel, query_risk, rational, rational_rows
 from exact_objectives import ExactObjective, combination
-from fitted_claims import draw_target, exact_structured, one_of, queries_of, quietly, unit_penalty
+from fitted_claims import draw_structured, one_of, queries_of, quietly, unit_penalty
 from random_rows import draw_alpha, draw_rows
 
+from marginrank.exceptions import MarginRankError
 from marginrank.paths import kernel_rank_path, rank_path, rank_rls_path, structured_rank_path
 
 
+def drawn_until_computed(make):
+    """Draw again where the library refuses a path: rounding leaves no model within eps of the optimum."""
+
+    def computed(rng, hard):
+        while True:
+            try:
+                return make(rng, hard)
+            except MarginRankError as refusal:
+                if not hard or "No model within eps" not in str(refusal):
+                    raise
+
+    return computed
+
+
+@drawn_until_computed
 def rank_svm_path(rng, hard):
     rows = draw_rows(rng, hard=hard)
     loss, weighting = str(rng.choice(["hinge", "squared_hinge"])), str(rng.choice(["pairs", "queries"]))
@@ -21,16 +37,15 @@ def rank_svm_path(rng, hard):
     return _linear_claims(rng, path, risk, f"rank_path({options})")
 
 
+@drawn_until_computed
 def structured_path(rng, hard):
-    target, parts = draw_target(rng)
-    rows = draw_rows(rng, hard=hard, sample_weights=False, largest=4)
-    options = {**target, "relevance": 1.0, **_interval(rng, hard)}
+    rows, options, risk = draw_structured(rng, hard)
+    options |= _interval(rng, hard)
     path = quietly(structured_rank_path, rows.X, rows.y, **rows.given, **options)
-    return _linear_claims(
-        rng, path, exact_structured(rows, target, parts), f"structured_rank_path({options})"
-    )
+    return _linear_claims(rng, path, risk, f"structured_rank_path({options})")
 
 
+@drawn_until_computed
 def least_squares_path(rng, hard):
     rows = draw_rows(rng, hard=hard)
     options = {"solver": str(rng.choice(["direct", "certified"])), **_interval(rng, hard)}
@@ -58,14 +73,11 @@ def kernel_path(rng, hard):
     risk = query_risk("hinge", L, queries_of(rows), weighting)
     exact = ExactObjective(risk, tuple(1 / pivot for pivot in D))
     claims = []
-    for alpha in _some_alphas(rng, path, [2.0 * float(path.alphas[0])] if len(path.alphas) else [1.0]):
+    for alpha in _some_alphas(rng, path, above=True):
         by_column = combination(rational(path.coef_at(alpha)), L, len(D))
         w = [pivot * x for pivot, x in zip(D, by_column, strict=True)]
-        claims.append(
-            Claim(
-                f"kernel_rank_path({options})", exact, alpha, w, *path.objective_at(alpha), path.gap_at(alpha)
-            )
-        )
+        certificate = (*path.objective_at(alpha), path.gap_at(alpha))
+        claims.append(Claim(f"kernel_rank_path({options})", exact, alpha, w, *certificate))
     return claims
 
 
@@ -81,18 +93,22 @@ def _interval(rng, hard):
     return {
         "alpha_max": top,
         "alpha_min": top * float(10.0 ** rng.uniform(-3, -0.5)),
-        "eps": float(rng.choice([1e-2, 1e-3])),
+        "eps": float(rng.choice([1e-1, 1e-2, 1e-3])),
         "scale": one_of(rng, [None, None, "standard"]),
     }
 
 
-def _some_alphas(rng, path, more=()):
-    """Return the lower end, a knot, a place between two neighbours, and any place."""
-    low, high = path.alpha_min_, float(path.alphas[0]) if len(path.alphas) else path.alpha_min_
-    found = [low, float(low * (high / low) ** rng.random()), *more]
+def _some_alphas(rng, path, *, above=False):
+    """Return the lower end, a knot, a place between two neighbours, any place, and one above all knots."""
+    if not len(path.alphas):  # pairs that cancel out: the model is 0 at every alpha
+        return [1.0]
+    low, high = path.alpha_min_, float(path.alphas[0])
+    found = [low, float(low * (high / low) ** rng.random())]
     if len(path.alphas) > 1:
         k = int(rng.integers(len(path.alphas) - 1))
         found += [float(path.alphas[k]), 0.5 * float(path.alphas[k] + path.alphas[k + 1])]
+    if above:
+        found.append(2.0 * high)
     return [alpha for alpha in dict.fromkeys(found) if alpha >= low]
 
 
@@ -107,7 +123,6 @@ def _linear_claims(rng, path, risk, what):
             rational(path.coef_at(alpha)),
             *path.objective_at(alpha),
             path.gap_at(alpha),
-            objective_is_upper=True,
             largest_gap=getattr(path, "eps", None) if path.status_ == "finished" else None,
         )
         for alpha in alphas

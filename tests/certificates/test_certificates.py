@@ -11,9 +11,11 @@ import os
 
 import pytest
 from claims import violations
-from problems import claims_of, first_problems
+from problems import KINDS, claims_of, first_problems
 
-CLASSES = [("kernel", "mild")]
+CLASSES = [
+    (kind, hardness) for kind in KINDS if not kind.startswith("rank_rls") for hardness in ("mild", "hard")
+]
 N_PROBLEMS = int(os.environ.get("MARGINRANK_CERTIFICATES", "100"))
 
 

@@ -15,8 +15,9 @@ from marginrank.designs import Design
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.gram import centred_gram
 from marginrank.estimators.evaluation_sets import EvaluationSet, Record
-from marginrank.estimators.least_squares_runs import Outcome
+from marginrank.estimators.least_squares_runs import MakeDesign, Outcome
 from marginrank.estimators.problems import QueryProblem
+from marginrank.least_squares_certificate import Claim, LeastSquaresCertificate, Model
 from marginrank.metrics.evaluator import mean_over_targets
 from marginrank.model_selection import Rows, Search, Selection, default_alphas
 from marginrank.solvers import Progress
@@ -37,14 +38,15 @@ class DirectRuns:
         What to train on.
     column_scale : callable
         From row numbers and weights to the divisor of each column, or None.
-    make_followed : callable
-        From further rows and a scale to a design.
+    make_design, make_followed : callable
+        Designs of training rows, and of further rows divided by a given scale.
     n_threads, n_jobs
         Threads.
     """
 
     problem: QueryProblem
     column_scale: Callable[[Any, Any], Vector | None]
+    make_design: MakeDesign
     make_followed: Callable[[Matrix, Vector | None], Design]
     n_threads: int
     n_jobs: int | None
@@ -68,11 +70,7 @@ class DirectRuns:
         selection = self._select()
         alpha = float(np.max(self._alphas)) if selection is None else selection.alpha
         w = path.coefficients([alpha])[0]
-        found = (
-            self._outcome(path, scale, alpha, w)
-            if selection is None
-            else self._selected(path, scale, selection, w)
-        )
+        found = self._outcome(scale, alpha, w) if selection is None else self._selected(scale, selection, w)
         return replace(found, status="interrupted")
 
     def plain(self, alpha: float, sets: list[EvaluationSet]) -> Outcome:
@@ -81,10 +79,10 @@ class DirectRuns:
         path, scale = self._whole = self._path(None)
         w = path.coefficients([alpha])[0]
         if not sets:
-            return self._outcome(path, scale, alpha, w)
+            return self._outcome(scale, alpha, w)
         record = Record(sets)
         score = record.add([one.means(self._scores(one.data.X, scale, w[None]))[0] for one in sets])
-        return self._outcome(path, scale, alpha, w, best_score=score, evals_result=record.result)
+        return self._outcome(scale, alpha, w, best_score=score, evals_result=record.result)
 
     def on_set(self, search: Search, chosen: EvaluationSet) -> Outcome:
         """Solve the whole grid, and take the alpha that does best on the validation set."""
@@ -93,7 +91,7 @@ class DirectRuns:
         coefficients = path.coefficients(grid)
         values = chosen.per_query(self._scores(chosen.data.X, scale, coefficients))[1]
         selection = chosen.select(search, grid, values)
-        return self._selected(path, scale, selection, coefficients[selection.index])
+        return self._selected(scale, selection, coefficients[selection.index])
 
     def leave_query_out(self, search: Search) -> Outcome:
         """Take the alpha whose models, each fitted without a query, do best on that query."""
@@ -119,7 +117,7 @@ class DirectRuns:
             ]
             by_alpha.append(mean_over_targets(values))
         selection = select()
-        return self._selected(path, scale, selection, path.coefficients([selection.alpha])[0])
+        return self._selected(scale, selection, path.coefficients([selection.alpha])[0])
 
     def by_folds(self, search: Search) -> Outcome:
         """Choose alpha by folds, then solve for all rows."""
@@ -134,7 +132,7 @@ class DirectRuns:
             fold, fold_scale = self._path(train)
             table.append(held.measure(self._scores(held.X, fold_scale, fold.coefficients(grid))))
         selection = search.select(grid, np.array(table))
-        return self._selected(path, scale, selection, path.coefficients([selection.alpha])[0])
+        return self._selected(scale, selection, path.coefficients([selection.alpha])[0])
 
     def _path(self, part: Rows | None) -> tuple[SpectralPath, Vector | None]:
         view = self.problem.data.training_view(part)
@@ -167,9 +165,8 @@ class DirectRuns:
         scores = self.make_followed(X, scale).scores_block(flat)
         return scores.reshape(*coefficients.shape[:2], -1)
 
-    def _selected(self, path: SpectralPath, scale: Vector | None, selection: Selection, w: Array) -> Outcome:
+    def _selected(self, scale: Vector | None, selection: Selection, w: Array) -> Outcome:
         return self._outcome(
-            path,
             scale,
             selection.alpha,
             w,
@@ -178,17 +175,13 @@ class DirectRuns:
             best_score=float(selection.curve[selection.index]),
         )
 
-    def _outcome(
-        self, path: SpectralPath, scale: Vector | None, alpha: float, w: Array, **more: Any
-    ) -> Outcome:
-        by_target, gaps = path.values([alpha])[0], path.gaps([alpha])[0]
-        value, slack = float(by_target.sum()), float(gaps @ by_target)
-        bound = max(value - slack, 0.0)
+    def _outcome(self, scale: Vector | None, alpha: float, w: Array, **more: Any) -> Outcome:
+        claim = self._checked(alpha, w)
         outcome = Outcome(
             w=w,
             alpha=alpha,
-            value=value,
-            bound=bound,
+            value=claim.value,
+            bound=claim.bound,
             n_iter=0,
             status="converged",
             passes=self.passes,
@@ -198,9 +191,20 @@ class DirectRuns:
         )
         seconds = perf_counter() - self._started
         outcome.history.append(
-            Progress(0, value, bound, outcome.gap, self.passes, seconds, outcome.best_score, alpha)
+            Progress(0, *claim, outcome.gap, self.passes, seconds, outcome.best_score, alpha)
         )
         return outcome
+
+    def _checked(self, alpha: float, w: Array) -> Claim:
+        """Return what X itself says about a model, so that errors of the decomposition show."""
+        whole, targets = self.problem.whole(), self.problem.targets
+        design, _ = self.make_design(self.problem.data.X, whole.rows, whole.weight)
+        if targets is not None:
+            targets = _in_order(targets, whole.rows)
+        certificate = LeastSquaresCertificate(design, whole.loss, targets)
+        claim = certificate.check(Model(alpha, w))[0]
+        self.passes += certificate.passes
+        return claim
 
 
 def _labels(data: RankingData, view: TrainingView) -> RankingData:

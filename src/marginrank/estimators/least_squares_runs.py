@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -15,8 +15,10 @@ from marginrank.designs import Design
 from marginrank.estimators.evaluation_sets import EvaluationSet, Record
 from marginrank.estimators.problems import Held, Part, Problem
 from marginrank.estimators.validation_table import FoldTables, Measure, ValidationTable
+from marginrank.least_squares_certificate import Claim, LeastSquaresCertificate, Model
 from marginrank.model_selection import Search, Selection, default_alphas, no_figure
-from marginrank.normal_equations import NormalEquations, evaluated
+from marginrank.normal_equations import NormalEquations
+from marginrank.rounding import relative_gap
 from marginrank.solvers import Callback, Progress, ShiftedCG
 from marginrank.validation import Matrix, Vector
 
@@ -46,8 +48,8 @@ class Outcome:
 
     @property
     def gap(self) -> float:
-        """How far the value is from the bound, relative to it."""
-        return (self.value - self.bound) / self.value if self.value > 0.0 else 0.0
+        """How far the value is from the bound, relative to it, from 0 to 1."""
+        return relative_gap(self.value, self.bound)
 
 
 @dataclass
@@ -185,14 +187,17 @@ class LeastSquaresRuns:
         w = folds.mean_model(choice.selection.index)
         w = w if scale is None else w * scale
         alpha = choice.selection.alpha
-        value, bound = evaluated(whole, alpha, w)
-        self.passes += whole.passes
-        whole.passes = 0.0
-        outcome = Outcome(w, alpha, value, bound, 0, "interrupted", self.passes, scale, [], **choice.figures)
-        outcome.history.append(
-            Progress(0, value, bound, outcome.gap, self.passes, 0.0, outcome.best_score, alpha)
-        )
+        claim = self._checked(whole, Model(alpha, w))[0]
+        outcome = Outcome(w, alpha, *claim, 0, "interrupted", self.passes, scale, [], **choice.figures)
+        outcome.history.append(Progress(0, *claim, outcome.gap, self.passes, 0.0, outcome.best_score, alpha))
         return outcome
+
+    def _checked(self, equations: NormalEquations, *models: Model) -> list[Claim]:
+        """Return what is known of some models in exact arithmetic."""
+        certificate = LeastSquaresCertificate(equations.design, equations.loss, equations.targets)
+        claims = certificate.check(*models)
+        self.passes += certificate.passes
+        return claims
 
     def _equations(self, part: Part, followed: list[Matrix]) -> tuple[NormalEquations, Vector | None]:
         design, scale = self.make_design(self.problem.data.X, part.rows, part.weight)
@@ -227,7 +232,7 @@ class LeastSquaresRuns:
                 iteration=cg.iteration,
                 value=value,
                 bound=bound,
-                gap=(value - bound) / value if value > 0.0 else 0.0,
+                gap=relative_gap(value, bound),
                 passes=before + equations.passes,
                 seconds=perf_counter() - started,
                 validation=None if table is None else table.best,
@@ -258,13 +263,16 @@ class LeastSquaresRuns:
     ) -> Outcome:
         alpha = float(cg.alphas[index])
         w = np.array(w, order="C")  # apart from the scores that went along with it
-        value = equations.risk(w) + 0.5 * alpha * float(np.einsum("ij,ij->", w, w))
-        self.passes += equations.passes
+        slowest = int(np.argmin(cg.alphas))
+        followed = Model(float(cg.alphas[slowest]), np.array(cg.w[slowest], order="C"), cg.low[slowest])
+        models = [Model(alpha, w, cg.low[index]), *([] if slowest == index else [followed])]
+        claim, *others = self._checked(equations, *models)
+        self._history = _held_to(self._history, others[0] if others else claim)
         return Outcome(
             w=w,
             alpha=alpha,
-            value=value,
-            bound=min(float(cg.bounds[index]), value),
+            value=claim.value,
+            bound=claim.bound,
             n_iter=cg.iteration,
             status=status,
             passes=self.passes,
@@ -272,6 +280,12 @@ class LeastSquaresRuns:
             history=self._history,
             **more,
         )
+
+
+def _held_to(history: list[Progress], claim: Claim) -> list[Progress]:
+    """Return a history without bounds that rounding has made better than what was checked in the end."""
+    held = [replace(progress, bound=min(progress.bound, claim.bound)) for progress in history]
+    return [replace(progress, gap=relative_gap(progress.value, progress.bound)) for progress in held]
 
 
 def _measure_sets(sets: list[EvaluationSet], record: Record | None) -> Measure:

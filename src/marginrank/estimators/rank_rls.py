@@ -406,6 +406,7 @@ class RankRLS(LinearRanker):
         runs = DirectRuns(
             problem,
             partial(self._column_scale, problem.data.X),
+            self._design,
             self._followed,
             n_threads=resolve_threads(self.n_jobs),
             n_jobs=self.n_jobs,

@@ -6,6 +6,8 @@ squared errors ``e = p - y`` centred within the query: O(m) for m rows, and no p
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -75,6 +77,7 @@ class LeastSquaresLoss(NativeLoss):
         recipe = QueryRecipe(least_squares, view.y, view.sample_weight, view.query_ptr, scale)
         kernel = recipe.build(n_threads)
         self.recipe: Recipe = recipe
+        self._own_recipe = recipe
         self.native: QueryLoss | None = kernel
         sizes, starts = np.diff(view.query_ptr), view.query_ptr[:-1]
         weight = np.ones(len(view.y)) if view.sample_weight is None else view.sample_weight
@@ -82,8 +85,17 @@ class LeastSquaresLoss(NativeLoss):
         self._label_reach = float(np.ptp(view.y))
         self._relative = UNIT * (2 * int(sizes.max()) + len(sizes) + 256)
         # Errors are relative to that of the first row of their query; so is the error of their mean.
-        self._outlier = 1.0 + sqrt(float(np.sum(scale * mass * (mass / first))))
+        ratio = np.divide(mass, first, out=np.full(len(first), np.inf), where=first > 0.0)
+        self._outlier = 1.0 + sqrt(float((scale * mass) @ ratio))
         super().__init__(kernel, len(view.y), n_threads)
+
+    def with_labels(self, y: Vector) -> LeastSquaresLoss:
+        """Return the loss of the same rows, queries and weights with other labels, even if all are equal."""
+        other = copy(self)
+        other.recipe = other._own_recipe = replace(self._own_recipe, y=y)
+        other.native = other._kernel = other._own_recipe.build(self._n_threads)
+        other._label_reach = float(np.ptp(y))
+        return other
 
     def rounding(
         self, value: float, reach: float, length: float, scores: Vector | None = None
@@ -95,10 +107,11 @@ class LeastSquaresLoss(NativeLoss):
         of second order only, and the gradient by as much in every row.
         """
         del scores
-        root = sqrt(value)
-        slope = self._relative * (length + 2.0 * self._outlier * root)
-        error = self._relative * value + (self._relative * self._outlier) ** 2 * value
-        return LossRounding(error, slope, 4.0 * UNIT * (reach + self._label_reach))
+        spread = reach + self._label_reach
+        largest = min(self._outlier * sqrt(value), 2.0 * spread) if value > 0.0 else 0.0
+        slope = self._relative * (length + 2.0 * largest)
+        error = self._relative * value + (self._relative * largest) ** 2
+        return LossRounding(error, slope, 4.0 * UNIT * spread)
 
     def risen(self, value: float, shift: float) -> float:
         """Return what the risk is at most after a move: its root is a norm of the errors."""

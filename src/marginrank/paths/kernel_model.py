@@ -15,8 +15,10 @@ from marginrank.finite import finite_scores
 from marginrank.parameters import check_count, check_positive
 from marginrank.paths.gram import Kernel
 from marginrank.paths.graphs import GraphPairs
+from marginrank.paths.kernel_certificate import certified_values, machine_coefficients, row_roots
 from marginrank.paths.kernel_export import kernel_model_parts
 from marginrank.paths.path_base import PathOrigin, RankPath
+from marginrank.rounding import relative_gap
 from marginrank.threads import one_blas_thread
 from marginrank.validation import Matrix, Vector
 
@@ -90,6 +92,7 @@ class KernelRankPath(RankPath):
         self._native = native
         self._K = K
         self._kernel = kernel
+        self._roots = row_roots(K)
         self._pairs = pairs
         self._rows = rows  # one for each distinct point
         self._total = float(pairs.weight.sum())
@@ -212,7 +215,7 @@ class KernelRankPath(RankPath):
         return draw_path(curves, self.selection_, sizes)
 
     def objective_at(self, alpha: float) -> tuple[float, float]:
-        """Return the objective of the model and its lower bound, from the duals alone.
+        """Return what the objective of the model is at most, and the optimum at least, from the duals alone.
 
         Parameters
         ----------
@@ -223,16 +226,9 @@ class KernelRankPath(RankPath):
         -------
         primal, dual : float
             ``mean loss + alpha/2 ||f||^2`` of the model, and the dual value, which no model can go below.
+            What rounding may have done to them is added to the one and taken off the other.
         """
-        beta = self.duals_at(alpha)
-        coef = self._coef(beta, alpha)
-        weight, margin = self._pairs.weight, self._pairs.margin
-        with one_blas_thread():
-            scores = self._K @ coef
-            penalty = 0.5 * alpha * float(coef @ scores)
-        slack = np.maximum(0.0, margin - (scores[self._pairs.winner] - scores[self._pairs.loser]))
-        loss = float(np.sum(weight * slack)) / self._total
-        return loss + penalty, float(np.sum(margin * beta)) / self._total - penalty
+        return certified_values(self._K, self._roots, self._pairs, self.duals_at(alpha), alpha)
 
     def gap_at(self, alpha: float) -> float:
         """Return the relative duality gap: how far the model is from the optimum, at most.
@@ -245,15 +241,12 @@ class KernelRankPath(RankPath):
         Returns
         -------
         float
-            ``(primal - dual) / primal``, computed from the duals in plain numpy.
+            ``(primal - dual) / primal``, from 0 to 1, computed from the duals in plain numpy.
         """
-        primal, dual = self.objective_at(alpha)
-        return (primal - dual) / primal
+        return relative_gap(*self.objective_at(alpha))
 
     def _coef(self, beta: Vector, alpha: float) -> Vector:
-        n = len(self._K)
-        won = np.bincount(self._pairs.winner, beta, minlength=n)
-        return (won - np.bincount(self._pairs.loser, beta, minlength=n)) / (alpha * self._total)
+        return machine_coefficients(self._pairs, beta, len(self._K))[0] / (alpha * self._total)
 
     def _points_to_check(self) -> Vector:
         if self.n_events_ == 0:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from marginrank.designs import MatrixDesign
 from marginrank.exceptions import MarginRankError
 from marginrank.finite import finite_scores
+from marginrank.least_squares_certificate import LeastSquaresCertificate, Model
 from marginrank.parameters import check_count, check_grid, check_positive
 from marginrank.paths.lower_lines import LowerLines, Node
 from marginrank.paths.path_base import PathOrigin, RankPath
@@ -306,6 +307,7 @@ class LeastSquaresPath(LinearPath):
         n_jobs: int | None,
         *,
         spectral: SpectralPath,
+        certificate: LeastSquaresCertificate,
         scale: Vector | None,
         alpha_max: float,
         alpha_min: float,
@@ -317,6 +319,7 @@ class LeastSquaresPath(LinearPath):
         self.status_ = "finished"
         self.n_passes_ = 1.0
         self._spectral = spectral
+        self._certificate = certificate
 
     def __repr__(self) -> str:
         return f"LeastSquaresPath(alpha_max={self.alpha_max_:.3g}, alpha_min={self.alpha_min_:.3g}, exact)"
@@ -333,16 +336,20 @@ class LeastSquaresPath(LinearPath):
         return w if self._scale is None else w / self._scale
 
     def objective_at(self, alpha: float) -> tuple[float, float]:
-        """Return the objective of the model, and a lower bound of the optimum.
+        """Return an upper bound of the objective of the model, and a lower bound of the optimum.
 
         Parameters
         ----------
         alpha : float
             From ``alpha_min_`` to ``alpha_max_``.
+
+        Notes
+        -----
+        It takes a pass over the training data: both are found with X itself, not with its decomposition.
         """
-        wanted = self._check([alpha])
-        value, gap = float(self._spectral.values(wanted)[0, 0]), float(self._spectral.gaps(wanted)[0, 0])
-        return value, max(value * (1.0 - gap), 0.0)
+        wanted = float(self._check([alpha])[0])
+        claim = self._certificate.check(Model(wanted, self._spectral.coefficients([wanted])[0]))[0]
+        return claim.value, claim.bound
 
     def _scores(self, X: Matrix, alphas: Vector) -> Array:
         return self._design(X).scores_block(np.ascontiguousarray(self.coefs_at(alphas)))

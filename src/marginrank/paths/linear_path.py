@@ -19,6 +19,7 @@ from marginrank.designs import Design, ScaledDesign, matrix_design
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.gram import centred_gram
 from marginrank.exceptions import MarginRankError
+from marginrank.least_squares_certificate import LeastSquaresCertificate
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences, Loss
 from marginrank.objective import natural_alpha
 from marginrank.parameters import check_choice, check_positive, check_verbose
@@ -300,6 +301,7 @@ def _direct_path(
         problem.data.X,
         n_jobs,
         spectral=spectral,
+        certificate=LeastSquaresCertificate(problem.design, problem.loss),
         scale=problem.scale,
         alpha_max=top,
         alpha_min=bottom,

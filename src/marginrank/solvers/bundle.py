@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
 
 from marginrank.solvers.base import Callback, Objective, Point, SolverResult, Vector
 from marginrank.solvers.certificate import Certificate, certify
@@ -87,10 +90,22 @@ def cut_to_the_end(certificate: Certificate, max_iter: int) -> str:
 
 def _cut_once(certificate: Certificate) -> None:
     start = certificate.best
-    direction = certificate.planes.minimizer() - start.w
+    direction = _next_centre(certificate) - start.w
     line = start.along(direction)
     trial = search(line, start, line.slope(start), flatness=_FLATNESS, max_trials=6)
     step = 0.0 if trial is None else trial.step
     if trial is not None:
         certificate.observe(trial.point)
     certificate.cut(line.at(step + _BEYOND * abs(1.0 - step)))
+
+
+def _next_centre(certificate: Certificate) -> Vector:
+    """Return the minimiser of the planes, no farther from the origin than the optimum can be.
+
+    ``alpha/2 ||w||^2`` is at most the best value there, and at the minimiser, too, but for rounding. Without
+    the limit, points that lie far away give planes that are worth nothing but lead still farther.
+    """
+    w = certificate.planes.minimizer()
+    length = float(np.linalg.norm(w))
+    farthest = sqrt(2.0 * certificate.best.value / certificate.objective.alpha)
+    return w if length <= farthest else w * (farthest / length)

@@ -60,14 +60,22 @@ class ShiftedCG:
         What goes along with the iterates.
     active : ndarray of bool, shape (n_alphas,)
         Which systems still move; the others are solved or were frozen.
+    low : ndarray of shape (n_alphas, n_targets, n_features)
+        Means of the iterates at which the optimum is bounded from below.
     values, bounds : ndarray of shape (n_alphas,)
-        The objectives, summed over the targets, and certified lower bounds of their optima.
+        The objectives, summed over the targets, and lower bounds of their optima, but for rounding.
 
     Notes
     -----
     Values follow from ``J(w) = constant - (c + r)'w / 2`` for the residual ``r``. The bounds are those of
     Gauss-Radau quadrature with the node ``alpha``, which no eigenvalue of the system is below (Meurant and
     Tichy, Numerical Algorithms 82, 2019): exact where arithmetic is. For ``alpha = 0`` the bound is 0.
+
+    The same bounds are ``J(v) - ||r(v)||^2 / (2 alpha)`` at a point v of the Krylov space: the quadrature is
+    the largest of these. Its residual is orthogonal to that space in the inner product of ``H``, and so it is
+    ``sum_i t_i r_i / sum_i t_i`` over the residuals of the iterates, with ``t_i = p_i(alpha) / ||r_i||^2``,
+    ``r_i = p_i(H + alpha) c``: the kernel polynomial. So v is a running mean of the iterates. One product
+    with X at the end makes of it a bound that holds in any arithmetic.
     """
 
     def __init__(self, equations: Equations, alphas: Vector, *, tol: float, max_iter: int) -> None:
@@ -94,6 +102,11 @@ class ShiftedCG:
         self._step, self._beta = np.ones(n_targets), np.zeros(n_targets)
         with np.errstate(divide="ignore"):
             self._radau = np.repeat(1.0 / self.alphas[:, None], n_targets, axis=1)
+        self.low: Array = np.zeros((n_alphas, n_targets, n_features))
+        self._residual_there = np.ones((n_alphas, n_targets))
+        self._direction_there = np.ones((n_alphas, n_targets))
+        with np.errstate(divide="ignore"):
+            self._mass = np.repeat(1.0 / self._squared[None], n_alphas, axis=0)
         self.active = np.ones(n_alphas, dtype=bool)
         self.values = np.full(n_alphas, float(equations.constant.sum()))
         self.bounds = np.zeros(n_alphas)
@@ -156,7 +169,7 @@ class ShiftedCG:
         beta = np.where(moving, squared / np.where(moving, self._squared, 1.0), 0.0)
         ratio = self._ratios(step)
         self._residual = self._extended(residual)
-        self._move(step, beta, ratio)
+        self._move(step, beta, ratio, squared)
         self._squared, self._step, self._beta, self._ratio = squared, step, beta, ratio
         self.iteration += 1
         self._update_certificates()
@@ -168,7 +181,7 @@ class ShiftedCG:
         ratio: Array = before / (slack + before * (1.0 + self._shift * step))
         return ratio
 
-    def _move(self, step: Vector, beta: Vector, ratio: Array) -> None:
+    def _move(self, step: Vector, beta: Vector, ratio: Array, squared: Vector) -> None:
         """Update iterates, directions and the Gauss-Radau coefficients of every system that moves."""
         own_step, own_beta = step * ratio, beta * ratio**2
         self._zeta = self._zeta * ratio
@@ -178,11 +191,26 @@ class ShiftedCG:
             self._direction[k] *= own_beta[k, :, None]
             self._direction[k] += self._zeta[k, :, None] * self._residual
         alpha = self.alphas[:, None]
+        self._average(own_step, own_beta, self._zeta**2 * squared)
         with np.errstate(invalid="ignore", divide="ignore"):
             left = self._radau - own_step
             radau = left / (alpha * left + own_beta)
             simple = 1.0 / alpha
         self._radau = np.where((left > 0.0) & (radau > 0.0) & np.isfinite(radau), radau, simple)
+
+    def _average(self, own_step: Array, own_beta: Array, squared: Array) -> None:
+        """Take the new iterates into the points at which optima are bounded; see the notes of the class."""
+        there = self._residual_there - own_step * self.alphas[:, None] * self._direction_there
+        self._residual_there = np.maximum(there, 0.0)
+        self._direction_there = self._residual_there + own_beta * self._direction_there
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            weight = self._residual_there / squared
+            mass = self._mass + weight
+            share = np.where(squared > 0.0, weight / mass, 1.0)
+        share = np.where(np.isfinite(share), share, 0.0)
+        for k in np.flatnonzero(self.active):
+            self.low[k] += share[k, :, None] * (self.w[k] - self.low[k])
+            self._mass[k] = mass[k]
 
     def _update_certificates(self) -> None:
         equations = self._equations
