@@ -2,9 +2,11 @@
 
 Every score ``(K c)_i`` is right to ``n u sum_j |K_ij c_j|`` in whatever order it is added up, and
 ``|K_ij| <= sqrt(r_i r_j)`` for the largest entries r of the rows, so a product of that size is known without
-a second look at the matrix. Coefficients are sums of dual variables over alpha times the total weight; what
-these sums round, and what weights of pairs were rounded to before, enters relative to the sums of absolute
-values. All of it is for this matrix, which is taken to be positive semidefinite, as it was checked to be.
+a second look at the matrix. Where alpha is small, coefficients are large and cancel in every score, so these
+sums are made with as many digits as the processor has: ``u`` is ``2**-64`` on most. Coefficients are sums of
+dual variables over alpha times the total weight; what these sums round, and what weights of pairs were
+rounded to before, enters relative to the sums of absolute values. All of it is for this matrix, which is
+taken to be positive semidefinite, as it was checked to be.
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ from numpy.typing import NDArray
 
 from marginrank.paths.graphs import GraphPairs
 from marginrank.rounding import UNIT, upward
-from marginrank.threads import one_blas_thread
 from marginrank.validation import Vector
 
 # Roundings in sums over pairs, which numpy adds in halves, by the sum of weights that were computed alike.
 _SUM = 80.0
+_ENTRIES_AT_ONCE = 1 << 18
 
 
 def row_roots(K: NDArray[np.float64]) -> Vector:
@@ -38,6 +40,13 @@ def machine_coefficients(pairs: GraphPairs, beta: Vector, n_rows: int) -> tuple[
     won: Vector = np.asarray(np.bincount(pairs.winner, beta, minlength=n_rows), dtype=np.float64)
     lost: Vector = np.asarray(np.bincount(pairs.loser, beta, minlength=n_rows), dtype=np.float64)
     return won - lost, won + lost
+
+
+def _long_product(K: NDArray[np.float64], coef: Vector) -> NDArray[np.longdouble]:
+    """Return ``K coef`` in the longest numbers that there are, a few rows at a time."""
+    wide = coef.astype(np.longdouble)
+    step = max(1, _ENTRIES_AT_ONCE // len(K))
+    return np.concatenate([K[k : k + step].astype(np.longdouble) @ wide for k in range(0, len(K), step)])
 
 
 def certified_values(
@@ -73,10 +82,11 @@ def certified_values(
     n_rows, total = len(K), float(pairs.weight.sum())
     sums, sizes = machine_coefficients(pairs, beta, n_rows)
     coef = sums / (alpha * total)
-    with one_blas_thread():
-        scores = K @ coef
-    steps = 2.0 * (n_rows + 8.0) * UNIT
-    error = steps * roots * float(np.abs(coef) @ roots)
+    exact = _long_product(K, coef)
+    scores = exact.astype(np.float64)
+    steps = (n_rows + 8.0) * float(np.finfo(np.longdouble).eps)
+    sized = roots * (float(np.abs(coef) @ roots) * (1.0 + steps))
+    error = steps * sized + 2.0 * UNIT * np.abs(scores)
     reach = np.abs(scores) + error
 
     first, second = pairs.winner, pairs.loser
@@ -84,8 +94,8 @@ def certified_values(
     slack = np.maximum(0.0, pairs.margin - (scores[first] - scores[second]) + room)
     loss = upward(float(np.sum(pairs.weight * slack)) / total, _SUM)
 
-    penalty = 0.5 * alpha * float(coef @ scores)
-    penalty_error = 0.5 * alpha * float(np.abs(coef) @ (error + steps * reach))
+    penalty = 0.5 * alpha * float(coef.astype(np.longdouble) @ exact)
+    penalty_error = 0.5 * alpha * steps * float(np.abs(coef) @ (sized + reach))
     upper = upward(loss + penalty + penalty_error + 8.0 * UNIT * abs(penalty))
 
     # The dual's own coefficients, without rounding, are so close to those of the machine.
