@@ -1,1 +1,7 @@
 """What all tests share; the slow definitions they compare with are in ``brute_force.py`` beside this file."""
+
+from hypothesis import HealthCheck, settings
+
+# No test depends on time: a machine with other work to do is not wrong.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")

@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from limits import HANG
 from marginrank import KernelRankSVM, RankingModel, RankRLS, RankSVM, StructuredRankSVM, regularization
 
 # scikit-learn compares a fit with weights to one with repeated rows to 1e-7. A certificate of 1e-3 promises
@@ -67,7 +68,7 @@ def test_every_scikit_learn_check_passes_and_none_is_skipped():
     # scipy reads the variable when it is imported; without it check_array_api_input is skipped.
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
     command = [sys.executable, "-W", "error", "-c", _CHECK, *map(repr, CONFIGURATIONS)]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANG)
     assert run.returncode == 0, run.stderr
     assert "FAILED" not in run.stdout, run.stdout
     assert run.stdout.count("checks") == len(CONFIGURATIONS)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from limits import HANG
 from marginrank.designs.blocks import block_rows
 from marginrank.exceptions import ModelFileError
 from marginrank.feature_maps import FEATURE_MAPS, FourierFeatures, NystroemFeatures, map_from_state
@@ -54,7 +55,7 @@ def test_every_scikit_learn_check_passes_and_none_is_skipped():
         "ignore:The kernel matrix of the landmarks",
     ]
     command = [sys.executable, *expected, "-c", _CHECK, *map(repr, CONFIGURATIONS)]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANG)
     assert run.returncode == 0, run.stderr
     assert "FAILED" not in run.stdout, run.stdout
     assert run.stdout.count("checks") == len(CONFIGURATIONS)

@@ -66,7 +66,7 @@ def test_write_and_read_is_the_identity(data, zero_based, dense):
 
 
 @given(ranking_data(), st.sampled_from(["csv", "parquet"]), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_text_goes_through_a_table_to_the_byte(data, format, dense):
     text = written(data)
     file = BytesIO()

@@ -106,7 +106,7 @@ rows = st.tuples(
 
 
 @given(st.lists(rows, min_size=2, max_size=40), st.booleans(), st.integers(1, 30))
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=500, derandomize=True)
 def test_counts_equal_brute_force_on_any_rows(table, weighted, repeat):
     """Rows are repeated so that queries reach either kernel."""
     table = sorted(table * repeat, key=lambda row: row[0])

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from limits import HANG
 from marginrank import chunks
 from marginrank.chunks import ChunkedMatrix, PassLoader
 
@@ -52,11 +53,13 @@ def test_answers_come_in_order_and_all_threads_have_work(n_threads, shared):
 def test_long_sums_are_made_for_fewer_chunks_at_a_time(monkeypatch):
     monkeypatch.setattr(chunks, "_SUMS_BYTES", 2 * 8 * 3)
     source, running, most = Source(), [], []
+    both = threading.Barrier(2, timeout=HANG)
 
     def work(section, loaded, threads_given):
         running.append(section.chunk)
         most.append(len(running))
-        time.sleep(0.01)
+        if threads_given == 2:
+            both.wait()
         running.remove(section.chunk)
         return threads_given
 

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from limits import HANG
+
 
 @pytest.fixture
 def cli(tmp_path):
@@ -12,6 +14,6 @@ def cli(tmp_path):
 
     def run(*arguments, text=None):
         command = [sys.executable, "-m", "marginrank", *map(str, arguments)]
-        return subprocess.run(command, cwd=tmp_path, input=text, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, cwd=tmp_path, input=text, capture_output=True, text=True, timeout=HANG)
 
     return run

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 
+from limits import HANG
 from marginrank import RankingData, RankingModel, RankSVM, dump_letor, load_letor
 from marginrank.metrics import evaluate
 
@@ -24,7 +25,7 @@ def run(*arguments, cwd, text=None):
         input=text,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG,
     )
 
 
@@ -272,12 +273,12 @@ def test_interrupted_prediction_writes_nothing(folder):
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANG
     # The data are read once the module that does so is imported; look for it rather than guess a time.
     while "endless.txt" not in open_files(process.pid) and time.monotonic() < deadline:
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=HANG)
     assert process.returncode == INTERRUPTED, errors
     assert not (folder / "never.scores").exists()
     assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
@@ -320,7 +321,7 @@ def test_interrupted_training_leaves_no_half_written_model(folder, keep):
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG,
     )
     assert done.returncode == INTERRUPTED, done.stderr
     assert done.stderr.strip().startswith("Interrupted; ")

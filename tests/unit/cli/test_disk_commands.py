@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from limits import HANG
 from marginrank import RankingData, dump_letor, load_letor, open_dataset
 from marginrank import io as mio
 from marginrank.cli.app import cli as commands
@@ -198,7 +199,9 @@ sys.exit(c.main(sys.argv[1:]))
 def test_a_conversion_that_was_stopped_goes_on(rows, cli, signal):
     command = ["convert", "a.txt", "b.mrd", "--chunk-rows", "60"]
     code = STOPPING.format(signal=signal)
-    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, timeout=HANG
+    )
     if signal == "SIGINT":
         assert done.returncode == 130
         assert done.stderr.strip() == (

@@ -8,13 +8,14 @@ import time
 import pytest
 
 import marginrank
+from limits import HANG
 
 RUN = "import sys, marginrank.cli as c; {before}; sys.exit(c.main(sys.argv[1:]))"
 
 
 def python(code, *arguments, **options):
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60, **options
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=HANG, **options
     )
 
 
@@ -83,12 +84,12 @@ def test_interrupts_at_any_moment(tmp_path, moment):
     )
     while "marginrank" not in _command(process.pid):
         time.sleep(0.001)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANG
     while not _catches_interrupts(process.pid) and time.monotonic() < deadline:
         time.sleep(0.005)
     time.sleep(moment)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=HANG)
     assert (process.returncode, errors) == (130, "Interrupted; nothing was written.\n")
 
 

@@ -3,6 +3,8 @@
 import pytest
 from distributed import Client, LocalCluster
 
+from limits import HANG
+
 
 @pytest.fixture(scope="session")
 def client():
@@ -12,5 +14,5 @@ def client():
         ) as cluster,
         Client(cluster, set_as_default=False) as one,
     ):
-        one.wait_for_workers(4, timeout=60)
+        one.wait_for_workers(4, timeout=HANG)
         yield one

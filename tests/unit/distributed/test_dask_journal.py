@@ -14,6 +14,7 @@ import pytest
 from dask_cases import ranking_data, serially
 from sklearn.base import clone
 
+from limits import HANG
 from marginrank import RankRLS, RankSVM, StructuredRankSVM, write_dataset
 from marginrank.distributed import DaskRanker
 from marginrank.distributed import journal as journal_module
@@ -280,18 +281,18 @@ def test_a_driver_that_is_killed_goes_on(client, path, tmp_path):
             if progress.iteration == 3:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        with Client({client.scheduler.address!r}, timeout=30) as client:
-            ranker = DaskRanker(RankSVM(alpha=1e-2), client, checkpoint={str(journal)!r}, timeout=60)
+        with Client({client.scheduler.address!r}, timeout={HANG}) as client:
+            ranker = DaskRanker(RankSVM(alpha=1e-2), client, checkpoint={str(journal)!r}, timeout={HANG})
             ranker.fit({str(path)!r}, callbacks=die)
         """
     )
-    died = subprocess.run([sys.executable, "-c", script], timeout=120, check=False)
+    died = subprocess.run([sys.executable, "-c", script], timeout=HANG, check=False)
     assert died.returncode == -signal.SIGKILL
     size = os.path.getsize(journal)
-    ranker = DaskRanker(RankSVM(alpha=1e-2), client, resume=journal, timeout=60).fit(path)
+    ranker = DaskRanker(RankSVM(alpha=1e-2), client, resume=journal, timeout=HANG).fit(path)
     assert os.path.getsize(journal) > size
     assert np.array_equal(ranker.ranker_.coef_, RankSVM(alpha=1e-2).fit(serially(path)).coef_)
     with pytest.raises(MarginRankError, match="with other parameters"):
-        DaskRanker(RankSVM(alpha=1e-3), client, resume=journal, timeout=60).fit(path)
+        DaskRanker(RankSVM(alpha=1e-3), client, resume=journal, timeout=HANG).fit(path)
     with pytest.raises(MarginRankError, match="give one of the two"):
         DaskRanker(RankSVM(), client, resume=journal, checkpoint=journal)

@@ -8,6 +8,7 @@ import pytest
 from dask_cases import ranking_data, serially
 from scipy import sparse
 
+from limits import HANG
 from marginrank import RankSVM, write_dataset
 from marginrank.distributed import DaskRanker
 from marginrank.distributed.cluster import Cluster
@@ -20,7 +21,7 @@ ESTIMATOR = RankSVM(alpha=1e-2, tol=0.1)
 
 @pytest.fixture(name="ranker")
 def ranker_over_workers(client):
-    return DaskRanker(ESTIMATOR, client, timeout=60)
+    return DaskRanker(ESTIMATOR, client, timeout=HANG)
 
 
 def model_of_chunks(tmp_path, data, chunk_rows):
@@ -90,8 +91,8 @@ def test_arrays_are_cut_at_queries(ranker, client, tmp_path):
 def test_arrays_have_checkpoints(client, tmp_path):
     data = ranking_data()
     X = da.from_array(data.X, chunks=(160, 6))
-    options = {"timeout": 60, "resume": tmp_path / "journal"}
-    first = DaskRanker(ESTIMATOR, client, timeout=60, checkpoint=tmp_path / "journal")
+    options = {"timeout": HANG, "resume": tmp_path / "journal"}
+    first = DaskRanker(ESTIMATOR, client, timeout=HANG, checkpoint=tmp_path / "journal")
     first.fit(X, data.y, qid=data.qid)
     again = DaskRanker(ESTIMATOR, client, **options).fit(X, data.y, qid=data.qid)
     assert np.array_equal(again.ranker_.coef_, first.ranker_.coef_)

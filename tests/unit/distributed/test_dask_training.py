@@ -5,6 +5,7 @@ import pytest
 from dask_cases import ranking_data, serially
 from distributed import default_client
 
+from limits import HANG
 from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM, write_dataset
 from marginrank.distributed import DaskEngine, DaskRanker, RemoteData
 from marginrank.distributed.cluster import Cluster
@@ -58,7 +59,7 @@ def test_a_ranker_over_workers_has_the_model_of_a_plain_one(client, tmp_path):
     data = ranking_data(csr=True)
     ds = write_dataset(tmp_path / "a.mrd", data, chunk_rows=100)
     plain = RankSVM(alpha=1e-2, tol=1e-3).fit(data)
-    ranker = DaskRanker(RankSVM(alpha=1e-2, tol=1e-3), client, timeout=30).fit(tmp_path / "a.mrd")
+    ranker = DaskRanker(RankSVM(alpha=1e-2, tol=1e-3), client, timeout=HANG).fit(tmp_path / "a.mrd")
     assert ranker.n_failures_ == 0
     assert ranker.ranker_.objective_ == pytest.approx(plain.objective_, rel=2e-3)
     assert np.array_equal(ranker.predict(ds), ranker.ranker_.predict(data))
@@ -69,7 +70,7 @@ def test_a_ranker_over_workers_has_the_model_of_a_plain_one(client, tmp_path):
 
 def test_without_a_client_processes_come_and_go(tmp_path):
     write_dataset(tmp_path / "a.mrd", ranking_data(), chunk_rows=100)
-    ranker = DaskRanker(RankSVM(alpha=0.1, tol=0.1), timeout=60).fit(tmp_path / "a.mrd")
+    ranker = DaskRanker(RankSVM(alpha=0.1, tol=0.1), timeout=HANG).fit(tmp_path / "a.mrd")
     assert np.array_equal(
         ranker.ranker_.coef_, RankSVM(alpha=0.1, tol=0.1).fit(serially(tmp_path / "a.mrd")).coef_
     )
@@ -82,7 +83,7 @@ def test_alpha_is_chosen_with_the_bits_of_the_serial_engine(client, tmp_path, ki
     write_dataset(tmp_path / "a.mrd", ranking_data(), chunk_rows=100)
     write_dataset(tmp_path / "b.mrd", ranking_data(n_rows=200), chunk_rows=60)
     estimator = kind(alpha="auto", alphas=[1e-1, 1e-3], cv=2, scale="minmax", tol=0.1)
-    there = DaskRanker(estimator, client, timeout=30)
+    there = DaskRanker(estimator, client, timeout=HANG)
     for validation in (None, "b.mrd"):
         remote = None if validation is None else tmp_path / validation
         here = None if validation is None else serially(tmp_path / validation)
@@ -98,7 +99,7 @@ def test_errors_of_workers_are_told_as_they_are(client, tmp_path):
         file.seek(64)
         file.write(b"\xff")
     with pytest.raises(MarginRankError, match=r"chunk-000002.bin: expected the SHA-256"):
-        DaskRanker(RankSVM(), client, timeout=30).fit(tmp_path / "a.mrd")
+        DaskRanker(RankSVM(), client, timeout=HANG).fit(tmp_path / "a.mrd")
 
 
 def test_a_path_that_workers_do_not_have(client, tmp_path):

@@ -13,6 +13,7 @@ from ranking_cases import ranking_case, same_minimum
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from limits import HANG
 from marginrank import RankSVM
 from marginrank.solvers import Progress
 
@@ -80,14 +81,14 @@ X = np.random.default_rng(0).standard_normal((20_000, 5))
 y = X.sum(axis=1) + np.random.default_rng(1).standard_normal(20_000)
 here = RankSVM(n_jobs=2).fit(X, y).coef_
 with multiprocessing.get_context("fork").Pool(1) as pool:
-    there = pool.apply_async(RankSVM(n_jobs=2).fit, (X, y)).get(timeout=30).coef_
+    there = pool.apply_async(RankSVM(n_jobs=2).fit, (X, y)).get(timeout=HANG).coef_
 assert (here == there).all()
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="There is no fork on this system.")
 def test_a_forked_process_trains_after_its_parent_did():
-    run = subprocess.run([sys.executable, "-c", _FORK], capture_output=True, text=True, timeout=60)
+    run = subprocess.run([sys.executable, "-c", _FORK], capture_output=True, text=True, timeout=HANG)
     assert run.returncode == 0, run.stderr
 
 
