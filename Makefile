@@ -14,6 +14,7 @@ NATIVE_BUILD ?= build/native-tests
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: demo test setup lint types layers native-test python-test certificates stub stub-check bench clean
+.PHONY: portability portability-share versions
 
 demo: setup
 	$(BIN)/python examples/demo.py
@@ -26,7 +27,7 @@ $(VENV)/.tools: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("marginrank needs Python 3.11 or newer; set PYTHON=python3.12, say") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.7" "cmake>=3.25" "ninja>=1.11"
+	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.7" "cmake>=3.25" "ninja>=1.11.1"
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.tools $(NATIVE_SOURCES)
@@ -63,6 +64,17 @@ python-test: setup
 CERTIFICATES ?= 1000
 certificates: setup
 	MARGINRANK_CERTIFICATES=$(CERTIFICATES) $(BIN)/python -m pytest -n auto --maxprocesses 4 -q tests/certificates
+
+# The numerical tests as on other machines: other BLAS kernels, other vector code, fewer or busier cores.
+portability: setup
+	$(BIN)/python tools/portability.py
+
+portability-share: setup
+	$(BIN)/python tools/portability.py --share
+
+# The oldest and the newest dependencies, under every Python that is found.
+versions:
+	$(PYTHON) tools/versions.py
 
 bench: setup
 	$(BIN)/python benchmarks/linear.py

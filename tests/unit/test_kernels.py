@@ -1,6 +1,9 @@
 """The compiled modules: the same bits from both, errors instead of crashes, arrays kept alive."""
 
 import gc
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -382,3 +385,15 @@ def test_the_first_bad_row_is_found(dtype):
     assert _kernels.first_bad_row(indices, indptr, 2, 1) == 2
     assert _kernels.first_bad_row(indices, np.array([0, 2, 1, 3], dtype=dtype), 3, 1) == 1
     assert _kernels.first_bad_row(indices[:2], indptr, 3, 1) == 2
+
+
+@wide_only
+@pytest.mark.parametrize(
+    ("value", "module"), [("0", "_native"), ("1", "_native_avx2"), (None, "_native_avx2")]
+)
+def test_the_module_without_avx2_can_be_asked_for(value, module):
+    environment = {name: text for name, text in os.environ.items() if name != "MARGINRANK_AVX2"}
+    environment |= {} if value is None else {"MARGINRANK_AVX2": value}
+    code = "from marginrank import _kernels; print(_kernels.PairLoss.__module__)"
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (run.stdout.strip(), run.stderr) == (f"marginrank.{module}", "")
