@@ -106,7 +106,8 @@ class RankRLS(LinearRanker):
         Certificate: ``(objective_ - optimum) / objective_`` is at most this, at ``alpha_``. Early stopping
         means to stay away from the optimum, and says how far.
     objective_ : float
-        Value of the objective at ``coef_`` (of the scaled problem, if ``scale`` is set; summed over targets).
+        What the objective at ``coef_`` is at most, rounding included (of the scaled problem, if ``scale`` is
+        set; summed over targets).
     lower_bound_ : float
         Certified lower bound of the optimum.
     n_iter_ : int

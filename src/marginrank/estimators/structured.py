@@ -117,7 +117,8 @@ class StructuredRankSVM(CertifiedRanker):
     gap_ : float
         Certificate: ``(objective_ - optimum) / objective_`` is at most this.
     objective_ : float
-        Value of the objective at ``coef_`` (of the scaled problem, if ``scale`` is set).
+        What the objective at ``coef_`` is at most, rounding included (of the scaled problem, if ``scale`` is
+        set).
     lower_bound_ : float
         Certified lower bound of the optimum: no model has a smaller objective.
     n_iter_ : int
