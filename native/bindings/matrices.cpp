@@ -12,11 +12,13 @@
 #include "marginrank/passes.hpp"
 #include "marginrank/query_loss.hpp"
 #include "marginrank/row_file.hpp"
+#include "marginrank/varying_columns.hpp"
 
 namespace {
 
 using marginrank::RowFile;
 using Rows = std::optional<In<std::int64_t>>;
+using Shift = std::optional<In<double>>;
 
 // A matrix of the user's and the rows of it that take part, in the order of the loss. Everything that
 // a kernel relies on is checked here, once.
@@ -24,6 +26,7 @@ template <class View>
 struct Matrix {
     View view;
     Rows rows;
+    Shift shift;
     std::int64_t n = 0;
 
     marginrank::RowList list() const { return {rows ? rows->data() : nullptr}; }
@@ -36,22 +39,31 @@ struct Matrix {
         for (std::int64_t k = 1; given && view.file != nullptr && k < n; ++k)
             require(given->data()[k - 1] <= given->data()[k], "rows of a file must ascend");
     }
+
+    void take_shift(const Shift& given) {
+        require(!given || static_cast<std::int64_t>(given->size()) == view.n_cols,
+                "shift must have one entry per column of X");
+        shift = given;
+        view.shift = given ? given->data() : nullptr;
+    }
 };
 
 template <class Real>
 struct Dense : Matrix<marginrank::DenseMatrix<Real>> {
     In2<Real> array;
 
-    Dense(In2<Real> X, Rows rows) : array(X) {
+    Dense(In2<Real> X, Rows rows, Shift shift) : array(X) {
         const auto n_cols = static_cast<std::int64_t>(X.shape(1));
         this->view = {X.data(), static_cast<std::int64_t>(X.shape(0)), n_cols, n_cols};
         this->take_rows(rows);
+        this->take_shift(shift);
     }
 
-    Dense(const RowFile& file, std::int64_t offset, std::int64_t n_rows, std::int64_t n_cols, Rows rows) {
+    Dense(const RowFile& file, std::int64_t offset, std::int64_t n_rows, std::int64_t n_cols, Rows rows, Shift shift) {
         require(offset >= 0 && n_rows >= 0 && n_cols >= 0, "X must lie within the file");
         this->view = {nullptr, n_rows, n_cols, n_cols, 0, &file, offset};
         this->take_rows(rows);
+        this->take_shift(shift);
     }
 };
 
@@ -61,7 +73,7 @@ struct Csr : Matrix<marginrank::CsrMatrix<Real, Index>> {
     In<Index> indices, indptr;
 
     // The structure is not looked at again: check it with first_bad_row.
-    Csr(In<Real> values, In<Index> columns, In<Index> ptr, std::int64_t n_cols, Rows rows)
+    Csr(In<Real> values, In<Index> columns, In<Index> ptr, std::int64_t n_cols, Rows rows, Shift shift)
         : data(values), indices(columns), indptr(ptr) {
         require(ptr.size() >= 1 && values.size() == columns.size(), "CSR arrays must fit together");
         const auto n_rows = static_cast<std::int64_t>(ptr.size()) - 1;
@@ -70,16 +82,18 @@ struct Csr : Matrix<marginrank::CsrMatrix<Real, Index>> {
                 "CSR arrays must fit together");
         this->view = {values.data(), columns.data(), ptr.data(), n_rows, n_cols};
         this->take_rows(rows);
+        this->take_shift(shift);
     }
 
     Csr(const RowFile& file, std::int64_t data_offset, std::int64_t indices_offset, In<Index> ptr, std::int64_t n_cols,
-        Rows rows)
+        Rows rows, Shift shift)
         : indptr(ptr) {
         require(data_offset >= 0 && indices_offset >= 0 && n_cols >= 0 && ptr.size() >= 1,
                 "X must lie within the file");
         this->view = {nullptr, nullptr, ptr.data(), static_cast<std::int64_t>(ptr.size()) - 1, n_cols, 0, &file,
                       data_offset, indices_offset};
         this->take_rows(rows);
+        this->take_shift(shift);
     }
 };
 
@@ -201,6 +215,19 @@ std::int64_t column_range(const X& matrix, Out<double> low, Out<double> high, Ou
 }
 
 template <class X>
+void find_varying_columns(const X& matrix, In<std::int64_t> query_ptr, Out<std::uint8_t> varies, int n_threads) {
+    require(static_cast<std::int64_t>(varies.size()) == matrix.view.n_cols, "varies must have one entry per column of X");
+    require(query_ptr.size() >= 1 && query_ptr.data()[0] == 0 && query_ptr.data()[query_ptr.size() - 1] == matrix.n,
+            "query_ptr must go from 0 to the number of rows");
+    for (std::size_t q = 1; q < query_ptr.size(); ++q)
+        require(query_ptr.data()[q - 1] <= query_ptr.data()[q], "query_ptr must ascend");
+    without_gil(n_threads, [&](const Crew& crew) {
+        marginrank::find_varying_columns(crew, matrix.view, matrix.list(), query_ptr.data(),
+                                         static_cast<std::int64_t>(query_ptr.size()) - 1, varies.data());
+    });
+}
+
+template <class X>
 void bind_products(nb::class_<X>& cls) {
     cls.def_prop_ro("n_rows", [](const X& x) { return x.n; })
         .def_prop_ro("n_cols", [](const X& x) { return x.view.n_cols; })
@@ -220,6 +247,8 @@ void bind_products(nb::class_<X>& cls) {
         .def("fused_hvp", &fused_hvp<X>, "loss"_a, "v"_a.noconvert(), "scores"_a.noconvert(),
              "direction"_a.noconvert(), "product"_a.noconvert(), "partial"_a.noconvert(), "out"_a.noconvert(),
              "n_threads"_a, "first"_a = 0, "last"_a = -1)
+        .def("find_varying_columns", &find_varying_columns<X>, "query_ptr"_a.noconvert(), "varies"_a.noconvert(),
+             "n_threads"_a)
         .def("column_range", &column_range<X>, "low"_a.noconvert(), "high"_a.noconvert(), "full"_a.noconvert(),
              "n_threads"_a);
 }
@@ -227,20 +256,23 @@ void bind_products(nb::class_<X>& cls) {
 template <class Real>
 void bind_dense(nb::module_& m, const char* name) {
     nb::class_<Dense<Real>> cls(m, name, "Rows of a dense matrix.");
-    cls.def(nb::init<In2<Real>, Rows>(), "X"_a.noconvert(), "rows"_a.noconvert().none());
-    cls.def(nb::init<const RowFile&, std::int64_t, std::int64_t, std::int64_t, Rows>(), "file"_a, "offset"_a, "n_rows"_a,
-            "n_cols"_a, "rows"_a.noconvert().none(), nb::keep_alive<1, 2>());
+    cls.def(nb::init<In2<Real>, Rows, Shift>(), "X"_a.noconvert(), "rows"_a.noconvert().none(),
+            "shift"_a.noconvert().none() = nb::none());
+    cls.def(nb::init<const RowFile&, std::int64_t, std::int64_t, std::int64_t, Rows, Shift>(), "file"_a, "offset"_a,
+            "n_rows"_a, "n_cols"_a, "rows"_a.noconvert().none(), "shift"_a.noconvert().none() = nb::none(),
+            nb::keep_alive<1, 2>());
     bind_products(cls);
 }
 
 template <class Real, class Index>
 void bind_csr(nb::module_& m, const char* name) {
     nb::class_<Csr<Real, Index>> cls(m, name, "Rows of a CSR matrix.");
-    cls.def(nb::init<In<Real>, In<Index>, In<Index>, std::int64_t, Rows>(), "data"_a.noconvert(),
-            "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_cols"_a, "rows"_a.noconvert().none());
-    cls.def(nb::init<const RowFile&, std::int64_t, std::int64_t, In<Index>, std::int64_t, Rows>(), "file"_a,
+    cls.def(nb::init<In<Real>, In<Index>, In<Index>, std::int64_t, Rows, Shift>(), "data"_a.noconvert(),
+            "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_cols"_a, "rows"_a.noconvert().none(),
+            "shift"_a.noconvert().none() = nb::none());
+    cls.def(nb::init<const RowFile&, std::int64_t, std::int64_t, In<Index>, std::int64_t, Rows, Shift>(), "file"_a,
             "data_offset"_a, "indices_offset"_a, "indptr"_a.noconvert(), "n_cols"_a, "rows"_a.noconvert().none(),
-            nb::keep_alive<1, 2>());
+            "shift"_a.noconvert().none() = nb::none(), nb::keep_alive<1, 2>());
     bind_products(cls);
 }
 

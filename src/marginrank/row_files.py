@@ -74,7 +74,7 @@ class CsrFileRows:
 FileRows = DenseFileRows | CsrFileRows
 
 
-def native_matrix(X: Any, rows: Rows | None = None) -> Any:
+def native_matrix(X: Any, rows: Rows | None = None, shift: NDArray[np.float64] | None = None) -> Any:
     """Return the kernels' view of a matrix: an array, a CSR matrix, or rows of a file.
 
     Parameters
@@ -83,6 +83,8 @@ def native_matrix(X: Any, rows: Rows | None = None) -> Any:
         The matrix.
     rows : ndarray of int64, optional
         Row numbers in the order of the loss, ascending where they lie in a file; by default all rows.
+    shift : ndarray of shape (n_columns,), optional
+        What products subtract from the stored entries of each column.
 
     Examples
     --------
@@ -90,11 +92,11 @@ def native_matrix(X: Any, rows: Rows | None = None) -> Any:
     2
     """
     if isinstance(X, DenseFileRows):
-        return _DENSE[X.dtype.name](X.file, X.offset, *X.shape, rows)
+        return _DENSE[X.dtype.name](X.file, X.offset, *X.shape, rows, shift)
     if isinstance(X, CsrFileRows):
         kind = _CSR[X.dtype.name, X.indptr.dtype.name]
-        return kind(X.file, X.offset, X.indices_offset, X.indptr, X.n_columns, rows)
+        return kind(X.file, X.offset, X.indices_offset, X.indptr, X.n_columns, rows, shift)
     if isinstance(X, np.ndarray):
-        return _DENSE[X.dtype.name](X, rows)
+        return _DENSE[X.dtype.name](X, rows, shift)
     kind = _CSR[X.dtype.name, X.indices.dtype.name]
-    return kind(X.data, X.indices, X.indptr, X.shape[1], rows)
+    return kind(X.data, X.indices, X.indptr, X.shape[1], rows, shift)

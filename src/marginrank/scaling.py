@@ -8,7 +8,7 @@ Normalising within queries cannot be folded, because every query has its own div
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,10 @@ Scale = Literal["standard", "minmax"]
 
 _BLOCK_VALUES = 1 << 16
 _STEADY_BITS = 26
+# A column has a large offset where its middle is more than so many times its range. Below, the offset costs
+# sums at most ten of their 53 bits. Above, all values lie within a factor of two of the middle, so that
+# subtracting it is exact.
+_LARGE_OFFSET = 1024.0
 
 
 def column_scale(
@@ -47,13 +51,28 @@ def column_scale(
     if scale not in ("standard", "minmax"):
         raise MarginRankError(f"scale must be None, 'standard' or 'minmax'; got {shown(scale)}.")
     if isinstance(X, ChunkedMatrix):
-        divisor, largest = _chunked_scale(X, scale, rows, weight)
+        found = _chunked_moments(X, rows, weight)
     elif is_sparse(X):
-        divisor, largest = _sparse_scale(X if rows is None else X[rows], scale, weight)
+        found = _moments(X if rows is None else X[rows], weight)
     else:
-        divisor, largest = _dense_scale(X, scale, rows, weight)
-    # Rounding leaves a constant column a tiny spread, which would blow its noise up.
-    return np.where(divisor > 10 * np.finfo(X.dtype).eps * largest, divisor, 1.0)
+        found = _dense_moments(X, rows, weight, squares=scale == "standard")
+    divisor = found.high - found.low if scale == "minmax" else np.sqrt(found.variance)
+    # Rounding leaves a constant column a tiny deviation, which would blow its noise up.
+    return np.where((found.high > found.low) & (divisor > 0.0), divisor, 1.0)
+
+
+def large_offset(low: Vector, high: Vector) -> Vector:
+    """Return the middle of columns that have a large common offset, from their range, and 0 for the others.
+
+    Examples
+    --------
+    >>> large_offset(np.array([1e9, 1.0]), np.array([1e9 + 2.0, 3.0])).tolist()
+    [1000000001.0, 0.0]
+    """
+    with np.errstate(over="ignore"):
+        width = high - low
+    middle = 0.5 * low + 0.5 * high
+    return np.where(np.abs(middle) > _LARGE_OFFSET * width, middle, 0.0)
 
 
 def steady(scale: Vector) -> Vector:
@@ -71,43 +90,45 @@ def steady(scale: Vector) -> Vector:
     return np.asarray(np.ldexp(np.round(np.ldexp(fraction, _STEADY_BITS)), exponent - _STEADY_BITS))
 
 
-def _chunked_scale(
-    X: ChunkedMatrix, scale: Scale, rows: NDArray[np.int64] | None, weight: Vector | None
-) -> tuple[Vector, Vector]:
-    """Return the divisors and the largest absolute values of the columns, a chunk at a time."""
-    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
-    total, mean, squares = 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for first, last, (block_low, block_high, block_mean, variance) in X.map_blocks(_moments, rows, weight):
-        w = None if weight is None else weight[first:last]
-        np.minimum(low, block_low, out=low)
-        np.maximum(high, block_high, out=high)
-        amount = float(last - first) if w is None else float(w.sum())
-        shift = block_mean - mean
-        squares += variance * amount + np.square(shift) * (total * amount / (total + amount))
-        mean += shift * (amount / (total + amount))
+class _Moments(NamedTuple):
+    """Least and largest value, mean and variance of each column."""
+
+    low: Vector
+    high: Vector
+    mean: Vector
+    variance: Vector
+
+
+def _together(parts: Iterator[tuple[_Moments, float]]) -> _Moments:
+    """Return the moments of all rows from those of parts, by Chan's update about the running mean."""
+    (low, high, mean, variance), total = next(parts)
+    squares = variance * total
+    for part, amount in parts:
+        low, high = np.minimum(low, part.low), np.maximum(high, part.high)
+        step = part.mean - mean
+        squares += part.variance * amount
+        squares += np.square(step) * (total * amount / (total + amount))
+        mean = mean + step * (amount / (total + amount))
         total += amount
-    largest = np.maximum(np.abs(low), np.abs(high))
-    return (high - low if scale == "minmax" else np.sqrt(squares / total)), largest
+    return _Moments(low, high, mean, squares / total)
 
 
-def _moments(X: Matrix, weight: Vector | None) -> tuple[Vector, Vector, Vector, Vector]:
-    """Return the least and largest value, the mean and the variance of each column, dense or CSR."""
-    if is_sparse(X):
-        from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
-
-        X = X.copy()
-        X.sum_duplicates()
-        found = (*min_max_axis(X, axis=0), *mean_variance_axis(X, axis=0, weights=weight))
-        low, high, mean, variance = (np.asarray(values, dtype=np.float64) for values in found)
-        return low, high, mean, variance
-    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-    mean = np.average(X, axis=0, weights=weight).astype(np.float64)
-    deviation, _ = _dense_scale(X, "standard", None, weight)
-    return low, high, mean, np.square(deviation)
+def _amount(weight: Vector | None, first: int, last: int) -> float:
+    """Return the weight of the rows from the first to the last."""
+    return float(last - first) if weight is None else float(weight[first:last].sum())
 
 
-def _sparse_scale(X: Matrix, scale: Scale, weight: Vector | None) -> tuple[Vector, Vector]:
-    """Return the divisors and the largest absolute values of the columns."""
+def _chunked_moments(X: ChunkedMatrix, rows: NDArray[np.int64] | None, weight: Vector | None) -> _Moments:
+    blocks = X.map_blocks(_moments, rows, weight)
+    return _together((_Moments(*found), _amount(weight, first, last)) for first, last, found in blocks)
+
+
+def _moments(X: Matrix, weight: Vector | None) -> _Moments:
+    """Return the moments of rows in memory, dense or CSR."""
+    return _sparse_moments(X, weight) if is_sparse(X) else _dense_moments(X, None, weight)
+
+
+def _sparse_moments(X: Matrix, weight: Vector | None) -> _Moments:
     # Not above: data are looked at, and models applied, without scikit-learn.
     from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
@@ -115,38 +136,36 @@ def _sparse_scale(X: Matrix, scale: Scale, weight: Vector | None) -> tuple[Vecto
         X = X.copy()
         X.sum_duplicates()
     low, high = (np.asarray(edge, dtype=np.float64) for edge in min_max_axis(X, axis=0))
-    largest = np.maximum(np.abs(low), np.abs(high))
-    if scale == "minmax":
-        return high - low, largest
-    _, variance = mean_variance_axis(X, axis=0, weights=weight)
-    return np.sqrt(np.asarray(variance, dtype=np.float64)), largest
+    full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
+    reference = np.where(full, large_offset(low, high), 0.0)
+    if reference.any():
+        X = type(X)((X.data - reference[X.indices], X.indices, X.indptr), shape=X.shape)
+    found = mean_variance_axis(X, axis=0, weights=weight)
+    mean, variance = (np.asarray(values, dtype=np.float64) for values in found)
+    return _Moments(low, high, mean + reference, variance)
 
 
-def _dense_scale(
-    X: Matrix, scale: Scale, rows: NDArray[np.int64] | None, weight: Vector | None
-) -> tuple[Vector, Vector]:
-    """Return the same in one pass over blocks of rows that stay in cache."""
+def _dense_moments(
+    X: Matrix, rows: NDArray[np.int64] | None, weight: Vector | None, *, squares: bool = True
+) -> _Moments:
+    """Return the moments from one pass over blocks of rows that stay in cache."""
     n_rows = len(X) if rows is None else len(rows)
     step = max(1, _BLOCK_VALUES // X.shape[1])
-    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
-    total, mean, squares = 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for start in range(0, n_rows, step):
+
+    def moments(start: int) -> tuple[_Moments, float]:
         part = slice(start, min(start + step, n_rows))
         block = np.asarray(X[part] if rows is None else X[rows[part]], dtype=np.float64)
-        np.minimum(low, block.min(axis=0), out=low)
-        np.maximum(high, block.max(axis=0), out=high)
-        if scale == "minmax":
-            continue
+        low, high = block.min(axis=0), block.max(axis=0)
+        amount = _amount(weight, part.start, part.stop)
+        if not squares:
+            return _Moments(low, high, low, np.zeros_like(low)), amount
         w = np.ones(len(block)) if weight is None else weight[part]
-        amount = float(w.sum())
-        block_mean = w @ block / amount
-        shift = block_mean - mean
-        # Chan's update: sums of squares about the running mean, without cancellation.
-        squares += w @ np.square(block - block_mean) + np.square(shift) * (total * amount / (total + amount))
-        mean += shift * (amount / (total + amount))
-        total += amount
-    largest = np.maximum(np.abs(low), np.abs(high))
-    return (high - low if scale == "minmax" else np.sqrt(squares / total)), largest
+        reference = large_offset(low, high)
+        block = block - reference
+        mean = w @ block / amount
+        return _Moments(low, high, mean + reference, w @ np.square(block - mean) / amount), amount
+
+    return _together(moments(start) for start in range(0, n_rows, step))
 
 
 def minmax_by_query(

@@ -7,7 +7,13 @@ import pytest
 from scipy import sparse
 
 from brute_force import random_view, relative_error
-from marginrank.designs import FactoredDesign, MatrixDesign, RecomputedDesign, ScaledDesign
+from marginrank.designs import (
+    ColumnTransform,
+    FactoredDesign,
+    MatrixDesign,
+    RecomputedDesign,
+    TransformedDesign,
+)
 from marginrank.losses import QUERY_LOSSES
 
 # Accumulated in float64: a few dozen roundings.
@@ -54,7 +60,7 @@ class Copies:
 
 FORMS = {
     "raw": (False, None),
-    "scaled": (False, lambda inner: ScaledDesign(inner, SCALE)),
+    "scaled": (False, lambda inner: TransformedDesign(inner, ColumnTransform(scale=SCALE))),
     "factored": (False, lambda inner: FactoredDesign(inner, FACTOR)),
     "recomputed": (True, None),
     "recomputed and factored": (True, lambda inner: FactoredDesign(inner, FACTOR)),

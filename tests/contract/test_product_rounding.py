@@ -8,7 +8,14 @@ from scipy import sparse
 
 from brute_force import random_view
 from marginrank.chunks import ChunkedMatrix
-from marginrank.designs import ChunkedDesign, FactoredDesign, MatrixDesign, RecomputedDesign, ScaledDesign
+from marginrank.designs import (
+    ChunkedDesign,
+    ColumnTransform,
+    FactoredDesign,
+    MatrixDesign,
+    RecomputedDesign,
+    TransformedDesign,
+)
 from marginrank.designs.lockstep import in_lockstep
 from marginrank.designs.remote import RemoteDesign
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
@@ -106,7 +113,11 @@ def cases():
             yield f"csr {dtype} {index}", MatrixDesign(X, n_threads=2), plain(X)
     yield "csr with parts", MatrixDesign(split("float64"), n_threads=1), plain(split("float64"))
     yield "csr float32 with parts", MatrixDesign(split("float32"), n_threads=1), plain(split("float32"))
-    yield "scaled", ScaledDesign(MatrixDesign(dense, n_threads=1), SCALE), scaled(plain(dense))
+    yield (
+        "scaled",
+        TransformedDesign(MatrixDesign(dense, n_threads=1), ColumnTransform(scale=SCALE)),
+        scaled(plain(dense)),
+    )
     recomputed = RecomputedDesign(Copies(), dense, n_threads=2)
     yield "recomputed", recomputed, plain(dense)
     yield "factored", FactoredDesign(MatrixDesign(dense, n_threads=1), FACTOR), factored(plain(dense))

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from brute_force import pairs_of, query_pairs, random_view, relative_error, risk
 from marginrank.data import RankingData
-from marginrank.designs import MatrixDesign, ScaledDesign
+from marginrank.designs import ColumnTransform, MatrixDesign, TransformedDesign
 from marginrank.losses import QUERY_LOSSES, HingePreferences
 from marginrank.objective import Objective, natural_alpha
 
@@ -184,7 +184,9 @@ class TestPasses:
 def test_a_scaled_objective_is_that_of_the_scaled_matrix(case):
     scale = case.rng.lognormal(size=N_COLS)
     loss = QUERY_LOSSES[case.name](case.view, weighting="pairs", n_threads=1)
-    scaled = Objective(ScaledDesign(MatrixDesign(case.X, n_threads=1), scale), loss, ALPHA)
+    scaled = Objective(
+        TransformedDesign(MatrixDesign(case.X, n_threads=1), ColumnTransform(scale=scale)), loss, ALPHA
+    )
     divided = Objective(MatrixDesign(case.X / scale, n_threads=1), loss, ALPHA)
     w, v = case.draw(), case.draw()
     assert scaled.at(w).value == pytest.approx(divided.at(w).value, rel=1e-12)

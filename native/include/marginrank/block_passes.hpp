@@ -68,40 +68,40 @@ namespace kernels {
 constexpr std::int64_t kTileRows = 16;
 
 // Scores of up to four rows: they share the loads of the packed vectors.
-template <int K, class Real>
-inline void block_dot4(const Real* const* x, const double* packed, std::int64_t n, double* out) {
+template <int K, class Real, class Less>
+inline void block_dot4(const Real* const* x, const Less& less, const double* packed, std::int64_t n, double* out) {
     Lanes<K> sum[4] = {};
     for (std::int64_t j = 0; j < n; ++j) {
         const auto w = Lanes<K>::load(packed + j * K);
-        for (int r = 0; r < 4; ++r) sum[r].add_scaled(static_cast<double>(x[r][j]), w);
+        for (int r = 0; r < 4; ++r) sum[r].add_scaled(less.at(x[r], j), w);
     }
     for (int r = 0; r < 4; ++r) sum[r].store(out + r * K);
 }
 
-template <int K, class Real>
-inline void block_axpy4(const Real* const* x, const double* g, std::int64_t n, double* sum) {
+template <int K, class Real, class Less>
+inline void block_axpy4(const Real* const* x, const Less& less, const double* g, std::int64_t n, double* sum) {
     Lanes<K> by_row[4];
     for (int r = 0; r < 4; ++r) by_row[r] = Lanes<K>::load(g + r * K);
     for (std::int64_t j = 0; j < n; ++j) {
         auto s = Lanes<K>::load(sum + j * K);
-        for (int r = 0; r < 4; ++r) s.add_scaled(static_cast<double>(x[r][j]), by_row[r]);
+        for (int r = 0; r < 4; ++r) s.add_scaled(less.at(x[r], j), by_row[r]);
         s.store(sum + j * K);
     }
 }
 
 // out[r * K + v] for rows k, ..., k + width - 1, which are at most a tile; there is room for a whole tile.
-template <int K, class Real>
-void tile_scores(const DenseMatrix<Real>& X, RowList rows, std::int64_t k, std::int64_t width, const double* packed,
-                 double* out) {
+template <int K, class Less, class Real>
+void tile_scores(const Less& less, const DenseMatrix<Real>& X, RowList rows, std::int64_t k, std::int64_t width,
+                 const double* packed, double* out) {
     for (std::int64_t t = 0; t < width; t += 4) {
         const Real* x[4];
         for (std::int64_t r = 0; r < 4; ++r) x[r] = X.row(rows[k + (t + r < width ? t + r : t)]);
-        block_dot4<K>(x, packed, X.n_cols, out + t * K);
+        block_dot4<K>(x, less, packed, X.n_cols, out + t * K);
     }
 }
 
-template <int K, class Real, class Index>
-void tile_scores(const CsrMatrix<Real, Index>& X, RowList rows, std::int64_t k, std::int64_t width,
+template <int K, class Less, class Real, class Index>
+void tile_scores(const Less& less, const CsrMatrix<Real, Index>& X, RowList rows, std::int64_t k, std::int64_t width,
                  const double* packed, double* out) {
     for (std::int64_t t = 0; t < width; ++t) {
         const std::int64_t r = rows[k + t];
@@ -112,40 +112,41 @@ void tile_scores(const CsrMatrix<Real, Index>& X, RowList rows, std::int64_t k, 
         };
         Lanes<K> a{}, b{};
         for (; s + 2 <= stop; s += 2) {
-            a.add_scaled(static_cast<double>(X.data[s]), column(s));
-            b.add_scaled(static_cast<double>(X.data[s + 1]), column(s + 1));
+            a.add_scaled(X.entry(less, s, X.indices[s]), column(s));
+            b.add_scaled(X.entry(less, s + 1, X.indices[s + 1]), column(s + 1));
         }
-        if (s < stop) a.add_scaled(static_cast<double>(X.data[s]), column(s));
+        if (s < stop) a.add_scaled(X.entry(less, s, X.indices[s]), column(s));
         a += b;
         a.store(out + t * K);
     }
 }
 
 // g[r * K + v] for the rows of a tile, zero beyond its width.
-template <int K, class Real>
-void tile_adjoint(const DenseMatrix<Real>& X, RowList rows, std::int64_t k, std::int64_t width, const double* g,
-                  double* sum) {
+template <int K, class Less, class Real>
+void tile_adjoint(const Less& less, const DenseMatrix<Real>& X, RowList rows, std::int64_t k, std::int64_t width,
+                  const double* g, double* sum) {
     for (std::int64_t t = 0; t < width; t += 4) {
         const Real* x[4];
         for (std::int64_t r = 0; r < 4; ++r) x[r] = X.row(rows[k + (t + r < width ? t + r : t)]);
-        block_axpy4<K>(x, g + t * K, X.n_cols, sum);
+        block_axpy4<K>(x, less, g + t * K, X.n_cols, sum);
     }
 }
 
-template <int K, class Real, class Index>
-void tile_adjoint(const CsrMatrix<Real, Index>& X, RowList rows, std::int64_t k, std::int64_t width, const double* g,
-                  double* sum) {
+template <int K, class Less, class Real, class Index>
+void tile_adjoint(const Less& given, const CsrMatrix<Real, Index>& given_X, RowList rows, std::int64_t k,
+                  std::int64_t width, const double* g, double* sum) {
     // Copies, which no store to the sums can change: the loop need not load them again.
-    const Real* data = X.data;
-    const Index* indices = X.indices;
+    const Less less = given;
+    const CsrMatrix<Real, Index> X = given_X;
     for (std::int64_t t = 0; t < width; ++t) {
         const auto mine = Lanes<K>::load(g + t * K);
         const std::int64_t r = rows[k + t];
         const std::int64_t stop = X.start(r + 1);
         for (std::int64_t s = X.start(r); s < stop; ++s) {
-            double* at = sum + static_cast<std::int64_t>(indices[s]) * K;
+            const Index j = X.indices[s];
+            double* at = sum + static_cast<std::int64_t>(j) * K;
             auto lanes = Lanes<K>::load(at);
-            lanes.add_scaled(static_cast<double>(data[s]), mine);
+            lanes.add_scaled(X.entry(less, s, j), mine);
             lanes.store(at);
         }
     }
@@ -197,7 +198,9 @@ void multiply_group(const Crew& crew, const Matrix& X, RowList rows, std::int64_
         alignas(64) double tile[kernels::kTileRows * K];
         for_each_tile(X, rows, block_bound(n, n_blocks, b), block_bound(n, n_blocks, b + 1),
                       [&](const Matrix& piece, RowList list, std::int64_t k, std::int64_t width) {
-                          kernels::tile_scores<K>(piece, list, k, width, packed.data(), tile);
+                          kernels::with_shift(piece.shift, [&](const auto& less) {
+                              kernels::tile_scores<K>(less, piece, list, k, width, packed.data(), tile);
+                          });
                           for (std::int64_t v = 0; v < used; ++v)
                               for (std::int64_t t = 0; t < width; ++t) out[v * n + k + t] = tile[t * K + v];
                       });
@@ -229,7 +232,9 @@ void multiply_transposed_group(const Crew& crew, const Matrix& X, RowList rows, 
                           std::fill(tile, tile + kernels::kTileRows * K, 0.0);
                           for (std::int64_t v = 0; v < used; ++v)
                               for (std::int64_t t = 0; t < width; ++t) tile[t * K + v] = G[v * n + k + t];
-                          kernels::tile_adjoint<K>(piece, list, k, width, tile, sum);
+                          kernels::with_shift(piece.shift, [&](const auto& less) {
+                              kernels::tile_adjoint<K>(less, piece, list, k, width, tile, sum);
+                          });
                       });
     });
     combine_parts(crew, partial, n_blocks, X.n_cols * K, [&](std::int64_t from, std::int64_t to) {

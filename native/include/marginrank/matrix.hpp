@@ -3,6 +3,10 @@
 // Both answer the same two questions for positions [begin, end) of a list of rows: scores X w, and the
 // adjoint X' g added to an accumulator. Accumulation is in float64 whatever the data are. Where the rows lie in
 // a file, brought() gives the view of some of them in memory, which answers for these.
+//
+// Where there is a shift, one number for each column is subtracted from its stored entries on the way, in float64:
+// a common offset changes no ranking, and would drown the rest in its rounding. Data without offsets have kernels
+// without a subtraction.
 #pragma once
 
 #include <algorithm>
@@ -29,35 +33,59 @@ struct RowList {
 
 namespace kernels {
 
+// What to subtract from the entries of a dense row: nothing, or a number for each column.
+struct NoShift {
+    template <class Real>
+    static Real4 load(const Real* x, std::int64_t j) { return load4(x + j); }
+    template <class Real>
+    static double at(const Real* x, std::int64_t j) { return static_cast<double>(x[j]); }
+};
+struct ColumnShift {
+    const double* shift;
+    template <class Real>
+    Real4 load(const Real* x, std::int64_t j) const { return load4(x + j) - load4(shift + j); }
+    template <class Real>
+    double at(const Real* x, std::int64_t j) const { return static_cast<double>(x[j]) - shift[j]; }
+};
+
+// Calls use(less) with what a matrix subtracts.
+template <class Use>
+inline void with_shift(const double* shift, Use&& use) {
+    if (shift == nullptr)
+        use(NoShift{});
+    else
+        use(ColumnShift{shift});
+}
+
 // Four rows at once share the loads of w.
-template <class Real>
-inline void dense_dot4(const Real* const* x, const double* w, std::int64_t n, double* out) {
+template <class Real, class Less>
+inline void dense_dot4(const Real* const* x, const Less& less, const double* w, std::int64_t n, double* out) {
     Real4 a[4] = {}, b[4] = {};
     std::int64_t j = 0;
     for (; j + 8 <= n; j += 8) {
         const Real4 w0 = load4(w + j), w1 = load4(w + j + 4);
         for (int r = 0; r < 4; ++r) {
-            a[r] += load4(x[r] + j) * w0;
-            b[r] += load4(x[r] + j + 4) * w1;
+            a[r] += less.load(x[r], j) * w0;
+            b[r] += less.load(x[r], j + 4) * w1;
         }
     }
     for (int r = 0; r < 4; ++r) {
         double tail = 0.0;
-        for (std::int64_t k = j; k < n; ++k) tail += static_cast<double>(x[r][k]) * w[k];
+        for (std::int64_t k = j; k < n; ++k) tail += less.at(x[r], k) * w[k];
         out[r] = sum4(a[r] + b[r]) + tail;
     }
 }
 
-template <class Real>
-inline void dense_axpy4(const Real* const* x, const double* g, std::int64_t n, double* sum) {
+template <class Real, class Less>
+inline void dense_axpy4(const Real* const* x, const Less& less, const double* g, std::int64_t n, double* sum) {
     const Real4 g0 = all4(g[0]), g1 = all4(g[1]), g2 = all4(g[2]), g3 = all4(g[3]);
     std::int64_t j = 0;
     for (; j + 4 <= n; j += 4)
-        store4(sum + j, load4(sum + j) + ((g0 * load4(x[0] + j) + g1 * load4(x[1] + j)) +
-                                          (g2 * load4(x[2] + j) + g3 * load4(x[3] + j))));
+        store4(sum + j, load4(sum + j) + ((g0 * less.load(x[0], j) + g1 * less.load(x[1], j)) +
+                                          (g2 * less.load(x[2], j) + g3 * less.load(x[3], j))));
     for (; j < n; ++j)
-        sum[j] += (g[0] * static_cast<double>(x[0][j]) + g[1] * static_cast<double>(x[1][j])) +
-                  (g[2] * static_cast<double>(x[2][j]) + g[3] * static_cast<double>(x[3][j]));
+        sum[j] += (g[0] * less.at(x[0], j) + g[1] * less.at(x[1], j)) +
+                  (g[2] * less.at(x[2], j) + g[3] * less.at(x[3], j));
 }
 
 }  // namespace kernels
@@ -71,6 +99,7 @@ struct DenseMatrix {
     std::int64_t offset = 0;  // of row 0 in the file
     bool in_cache = false;    // the rows that are asked for were read just now
     bool gathered = false;    // they lie one after the other: row k is the k-th of the list
+    const double* shift = nullptr;  // subtracted from the columns
 
     std::int64_t row_bytes() const { return n_cols * static_cast<std::int64_t>(sizeof(Real)); }
     std::int64_t stored() const { return n_rows * n_cols; }
@@ -119,10 +148,15 @@ struct DenseMatrix {
             into += count * row_bytes();
         }
         const auto* values = reinterpret_cast<const Real*>(room.of_size(0));
-        return {values, n_rows, n_cols, n_cols, apart ? begin : from, nullptr, 0, true, apart};
+        return {values, n_rows, n_cols, n_cols, apart ? begin : from, nullptr, 0, true, apart, shift};
     }
 
     void scores(RowList rows, std::int64_t begin, std::int64_t end, const double* w, double* out) const {
+        kernels::with_shift(shift, [&](const auto& less) { scores(less, rows, begin, end, w, out); });
+    }
+    template <class Less>
+    void scores(const Less& less, RowList rows, std::int64_t begin, std::int64_t end, const double* w,
+                double* out) const {
         const bool ahead = prefetches();
         for (std::int64_t k = begin; k < end; k += 4) {
             const Real* x[4];
@@ -130,12 +164,17 @@ struct DenseMatrix {
             const std::int64_t width = end - k < 4 ? end - k : 4;
             for (int r = 0; r < 4; ++r) x[r] = row(rows[k + (r < width ? r : 0)]);
             if (ahead) prefetch(rows, k + 4, end);
-            kernels::dense_dot4(x, w, n_cols, four);
+            kernels::dense_dot4(x, less, w, n_cols, four);
             for (int r = 0; r < width; ++r) out[k + r] = four[r];
         }
     }
 
     void add_adjoint(RowList rows, std::int64_t begin, std::int64_t end, const double* g, double* sum) const {
+        kernels::with_shift(shift, [&](const auto& less) { add_adjoint(less, rows, begin, end, g, sum); });
+    }
+    template <class Less>
+    void add_adjoint(const Less& less, RowList rows, std::int64_t begin, std::int64_t end, const double* g,
+                     double* sum) const {
         const bool ahead = prefetches();
         for (std::int64_t k = begin; k < end; k += 4) {
             const Real* x[4];
@@ -147,7 +186,7 @@ struct DenseMatrix {
             }
             if (ahead) prefetch(rows, k + 4, end);
             if (four[0] != 0.0 || four[1] != 0.0 || four[2] != 0.0 || four[3] != 0.0)
-                kernels::dense_axpy4(x, four, n_cols, sum);
+                kernels::dense_axpy4(x, less, four, n_cols, sum);
         }
     }
 };
@@ -161,6 +200,7 @@ struct CsrMatrix {
     std::int64_t first = 0;  // the entry that data and indices begin with
     const RowFile* file = nullptr;
     std::int64_t data_offset = 0, indices_offset = 0;  // of entry 0 in the file
+    const double* shift = nullptr;  // subtracted from the stored entries of the columns
 
     void mark_cached() {}  // the processor foresees what is next in a CSR matrix
 
@@ -210,34 +250,56 @@ struct CsrMatrix {
         file->read(indices_offset + begin * static_cast<std::int64_t>(sizeof(Index)), into + indices_at, indices_bytes);
         const auto* columns = reinterpret_cast<const Index*>(into + indices_at);
         if (!columns_within(columns, entries)) file->fail("The file was changed while it was read");
-        return {reinterpret_cast<const Real*>(into), columns, indptr, n_rows, n_cols, begin};
+        return {reinterpret_cast<const Real*>(into), columns, indptr, n_rows, n_cols, begin, nullptr, 0, 0, shift};
+    }
+
+    // Entry s of column j, less what is subtracted there.
+    double entry(kernels::NoShift, std::int64_t s, Index) const { return static_cast<double>(data[s]); }
+    double entry(kernels::ColumnShift less, std::int64_t s, Index j) const {
+        return static_cast<double>(data[s]) - less.shift[j];
     }
 
     void scores(RowList rows, std::int64_t begin, std::int64_t end, const double* w, double* out) const {
+        kernels::with_shift(shift, [&](const auto& less) { scores(less, rows, begin, end, w, out); });
+    }
+    template <class Less>
+    void scores(const Less& less, RowList rows, std::int64_t begin, std::int64_t end, const double* w,
+                double* out) const {
+        const auto term = [&](std::int64_t s) {
+            const Index j = indices[s];
+            return entry(less, s, j) * w[j];
+        };
         for (std::int64_t k = begin; k < end; ++k) {
             const std::int64_t r = rows[k];
             const std::int64_t stop = start(r + 1);
             std::int64_t s = start(r);
             double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
             for (; s + 4 <= stop; s += 4) {
-                a += static_cast<double>(data[s]) * w[indices[s]];
-                b += static_cast<double>(data[s + 1]) * w[indices[s + 1]];
-                c += static_cast<double>(data[s + 2]) * w[indices[s + 2]];
-                d += static_cast<double>(data[s + 3]) * w[indices[s + 3]];
+                a += term(s);
+                b += term(s + 1);
+                c += term(s + 2);
+                d += term(s + 3);
             }
-            for (; s < stop; ++s) a += static_cast<double>(data[s]) * w[indices[s]];
+            for (; s < stop; ++s) a += term(s);
             out[k] = (a + b) + (c + d);
         }
     }
 
     void add_adjoint(RowList rows, std::int64_t begin, std::int64_t end, const double* g, double* sum) const {
+        kernels::with_shift(shift, [&](const auto& less) { add_adjoint(less, rows, begin, end, g, sum); });
+    }
+    template <class Less>
+    void add_adjoint(const Less& less, RowList rows, std::int64_t begin, std::int64_t end, const double* g,
+                     double* sum) const {
         for (std::int64_t k = begin; k < end; ++k) {
             const double gk = g[k];
             if (gk == 0.0) continue;
             const std::int64_t r = rows[k];
             const std::int64_t stop = start(r + 1);
-            for (std::int64_t s = start(r); s < stop; ++s)
-                sum[indices[s]] += gk * static_cast<double>(data[s]);
+            for (std::int64_t s = start(r); s < stop; ++s) {
+                const Index j = indices[s];
+                sum[j] += gk * entry(less, s, j);
+            }
         }
     }
 };

@@ -2,21 +2,26 @@
 
 from marginrank.designs.base import Design
 from marginrank.designs.chunked import ChunkedDesign, matrix_design
+from marginrank.designs.columns import ColumnTransform
+from marginrank.designs.compared import ComparedRows, column_transform
 from marginrank.designs.mapped import FactoredDesign, MappedRows, mapped_design
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.recomputed import RecomputedDesign
-from marginrank.designs.scaled import ScaledDesign
 from marginrank.designs.scaled_rows import ScaledRows, scale_rows
+from marginrank.designs.transformed import TransformedDesign
 
 __all__ = [
     "ChunkedDesign",
+    "ColumnTransform",
+    "ComparedRows",
     "Design",
     "FactoredDesign",
     "MappedRows",
     "MatrixDesign",
     "RecomputedDesign",
-    "ScaledDesign",
     "ScaledRows",
+    "TransformedDesign",
+    "column_transform",
     "mapped_design",
     "matrix_design",
     "scale_rows",

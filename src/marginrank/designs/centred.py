@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank.designs.base import Vector
+from marginrank.designs.columns import IDENTITY, ColumnTransform
 from marginrank.exceptions import MarginRankError
 from marginrank.threads import one_blas_thread
 from marginrank.validation import Matrix, is_sparse
@@ -50,8 +51,8 @@ class CentredRows:
         Positive weight ``s`` of each row, in grouped order.
     query_weight : ndarray, optional
         Positive weight ``v`` of each query.
-    scale : ndarray, optional
-        Divisor of each column.
+    transform : ColumnTransform, optional
+        What is done to the columns first.
     n_threads : int
         Threads to use; the result does not depend on it.
 
@@ -89,10 +90,10 @@ class CentredRows:
         rows: NDArray[np.int64] | None = None,
         sample_weight: Vector | None = None,
         query_weight: Vector | None = None,
-        scale: Vector | None = None,
+        transform: ColumnTransform = IDENTITY,
         n_threads: int,
     ) -> None:
-        self._X, self._rows, self._scale = X, rows, scale
+        self._X, self._rows, self._transform = X, rows, transform
         self.n_threads = n_threads
         self.shape = (int(query_ptr[-1]), X.shape[1])
         occupied = np.diff(query_ptr) > 0
@@ -111,7 +112,7 @@ class CentredRows:
         self.root_weight = np.sqrt(np.repeat(by_query, self._sizes) * by_row)
         self._is_unit = sample_weight is None and query_weight is None
         self.blocks = _cut(self.query_ptr, X.shape[1])
-        self._shift = _full_column_shift(X) if is_sparse(X) else None
+        self._shift = _sparse_shift(X, transform.shift) if is_sparse(X) else transform.shift
         self._long_means = self._means_of_long_queries()
 
     @property
@@ -164,22 +165,26 @@ class CentredRows:
     def columns(self, begin: int, end: int) -> NDArray[np.float64]:
         """Return some columns of ``Xc``, all rows, where X is dense."""
         taken = self._X[:, begin:end] if self._rows is None else self._X[self._rows, begin:end]
-        values = np.array(taken, dtype=np.float64)
-        if self._scale is not None:
-            values /= self._scale[begin:end]
-        return self.centre(values)
+        return self.centre(self._transformed(np.array(taken, dtype=np.float64), slice(begin, end)))
 
     def raw(self, begin: int, end: int) -> Any:
-        """Return rows of X in float64, divided by the scale, not centred; CSR where X is."""
+        """Return rows of X in float64, transformed, not centred; CSR where X is."""
         taken = self._X[begin:end] if self._rows is None else self._X[self._rows[begin:end]]
         if not self.is_sparse:
-            dense = np.array(taken, dtype=np.float64)
-            return dense if self._scale is None else np.divide(dense, self._scale, out=dense)
+            return self._transformed(np.array(taken, dtype=np.float64), slice(None))
         values: Any = sparse.csr_array(taken, dtype=np.float64, copy=True)
+        self._transformed(values.data, values.indices)
+        return values
+
+    def _transformed(self, values: NDArray[np.float64], columns: Any) -> NDArray[np.float64]:
+        """Transform values of these columns where they are."""
+        scale, constant = self._transform.scale, self._transform.constant
         if self._shift is not None:
-            values.data -= self._shift[values.indices]
-        if self._scale is not None:
-            values.data /= self._scale[values.indices]
+            values -= self._shift[columns]
+        if scale is not None:
+            values /= scale[columns]
+        if constant is not None:
+            values *= ~constant[columns]
         return values
 
     def membership(self, first: int, last: int) -> Any:
@@ -297,9 +302,10 @@ def _cut(query_ptr: NDArray[np.int64], n_columns: int) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _full_column_shift(X: Any) -> Vector | None:
-    """Return the first row's entries in columns with an entry in every row; None without such columns."""
+def _sparse_shift(X: Any, shift: Vector | None) -> Vector | None:
+    """Return a shift with the first row's entries in further columns that have an entry in every row."""
     full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
     if not full.any() or not X.has_canonical_format:
-        return None
-    return np.where(full, X[[0]].toarray().ravel(), 0.0)
+        return shift
+    first = np.where(full, X[[0]].toarray().ravel(), 0.0)
+    return first if shift is None else np.where(shift != 0.0, shift, first)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,20 @@ from marginrank._kernels import QueryLoss
 from marginrank.chunks import ChunkedMatrix, Section, TreeSum, query_ranges
 from marginrank.designs.base import Design, ProductRounding, Vector
 from marginrank.designs.blocks import groups, run_parallel
+from marginrank.designs.columns import (
+    IDENTITY,
+    ColumnRange,
+    ColumnTransform,
+    Mask,
+    merged_ranges,
+    shifted_rows,
+)
 from marginrank.designs.matrix import MatrixDesign, MatrixProducts
 from marginrank.designs.remote import RemoteDesign
-from marginrank.designs.rounding import merged_ranges, steps, tree_depth
+from marginrank.designs.rounding import product_rounding, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
+from marginrank.designs.section_queries import border_differences, section_queries
+from marginrank.designs.transformed import TransformedDesign
 from marginrank.engines import RemoteMatrix
 from marginrank.validation import Matrix
 
@@ -26,18 +37,50 @@ Part = Callable[[Section, MatrixProducts, int], T]
 Range = tuple[int, int]
 
 
-def matrix_design(X: Matrix, rows: NDArray[np.int64] | None = None, *, n_threads: int) -> Design:
-    """Return the design of rows of a matrix, wherever it lies.
+class PlainDesign(Design, Protocol):
+    """A design of columns as they are, but for a shift, which can tell about them."""
+
+    @property
+    def column_range(self) -> ColumnRange:
+        """Least and largest values of the columns as they are."""
+
+    def varying_columns(self, query_ptr: NDArray[np.int64], settled: Mask) -> Mask:
+        """Return the columns that differ between two rows of a query, and those that are settled already."""
+
+    def take(self, positions: NDArray[np.int64]) -> Matrix:
+        """Return the rows at these positions of the order of the loss, in memory."""
+
+
+def plain_design(
+    X: Matrix,
+    rows: NDArray[np.int64] | None = None,
+    transform: ColumnTransform = IDENTITY,
+    *,
+    n_threads: int,
+) -> PlainDesign:
+    """Return the design of rows of a matrix, wherever it lies, with the shift of a transform."""
+    if isinstance(X, RemoteMatrix):
+        return RemoteDesign(X, rows, transform)
+    kind = ChunkedDesign if isinstance(X, ChunkedMatrix) else MatrixDesign
+    return kind(X, rows, transform, n_threads=n_threads)
+
+
+def matrix_design(
+    X: Matrix,
+    rows: NDArray[np.int64] | None = None,
+    transform: ColumnTransform = IDENTITY,
+    *,
+    n_threads: int,
+) -> Design:
+    """Return the design of rows of a matrix, wherever it lies, with transformed columns.
 
     Examples
     --------
     >>> matrix_design(np.array([[1.0, 2.0]]), n_threads=1).scores(np.array([1.0, 1.0]))
     array([3.])
     """
-    if isinstance(X, RemoteMatrix):
-        return RemoteDesign(X, rows)
-    kind = ChunkedDesign if isinstance(X, ChunkedMatrix) else MatrixDesign
-    return kind(X, rows, n_threads=n_threads)
+    plain = plain_design(X, rows, transform.within_products, n_threads=n_threads)
+    return plain if transform.is_within_products else TransformedDesign(plain, transform)
 
 
 class ChunkedDesign:
@@ -49,6 +92,8 @@ class ChunkedDesign:
         The rows.
     rows : ndarray of int64, optional
         Ascending row numbers; None takes all rows.
+    transform : ColumnTransform, optional
+        Its shift is subtracted within the products.
     n_threads : int
         Threads to use; the result does not depend on it.
 
@@ -64,9 +109,17 @@ class ChunkedDesign:
     vectors of rows and features; of others this holds two, and a third one for a moment.
     """
 
-    def __init__(self, X: ChunkedMatrix, rows: NDArray[np.int64] | None = None, *, n_threads: int) -> None:
+    def __init__(
+        self,
+        X: ChunkedMatrix,
+        rows: NDArray[np.int64] | None = None,
+        transform: ColumnTransform = IDENTITY,
+        *,
+        n_threads: int,
+    ) -> None:
         self._X = X
         self._rows = rows
+        self._transform = transform
         self._n_threads = n_threads
         self._sections = X.sections(rows)
         self.shape = (X.shape[0] if rows is None else len(rows), X.shape[1])
@@ -104,15 +157,33 @@ class ChunkedDesign:
         return self._total(part)
 
     @cached_property
-    def _rounding(self) -> ProductRounding:
-        found = self._visit(lambda section, products, _: (products.column_range, products.adjoint_depth))
-        columns = merged_ranges(part for part, _ in found)
-        depth = max(depth for _, depth in found) + tree_depth(len(found))
-        return ProductRounding(columns.largest, steps(columns.longest), steps(depth))
+    def column_range(self) -> ColumnRange:
+        """Least and largest values of the columns as they are, found in one read of X."""
+        if self._transform.known is not None:
+            return self._transform.known
+        return merged_ranges(self._visit(lambda section, products, _: products.column_range))
+
+    def varying_columns(self, query_ptr: NDArray[np.int64], settled: Mask) -> Mask:
+        """Return the columns that differ between two rows of a query, and those that are settled already."""
+        varies = settled | border_differences(self._sections, query_ptr, self.take)
+
+        def part(section: Section, products: MatrixProducts, _: int) -> Mask:
+            return products.varying_columns(section_queries(section, query_ptr), varies)
+
+        for found in self._map(part):
+            varies = varies | found
+            if varies.all():
+                break
+        return varies
+
+    @cached_property
+    def _adjoint_depth(self) -> int:
+        depths = self._visit(lambda section, products, _: products.adjoint_depth)
+        return max(depths) + tree_depth(len(depths))
 
     def rounding(self) -> ProductRounding:
         """Return how far the products may be rounded."""
-        return self._rounding
+        return product_rounding(replace(self._transform, known=self.column_range), self._adjoint_depth)
 
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether the loss can be evaluated chunk by chunk, so that a pass reads the data once."""
@@ -167,14 +238,16 @@ class ChunkedDesign:
         return sampled_products(self.take, self.shape[1], work, row_weight, query_ptr, self._n_threads)
 
     def take(self, positions: NDArray[np.int64]) -> Matrix:
-        """Return the rows of X at these positions of the order of the loss, in memory."""
-        return self._X[positions if self._rows is None else self._rows[positions]]
+        """Return the rows of X at these positions of the order of the loss, in memory, less the shift."""
+        taken = self._X[positions if self._rows is None else self._rows[positions]]
+        return shifted_rows(taken, self._transform.shift)
 
     def _map(self, part: Part[T]) -> Iterator[T]:
         """Apply a function to the products of each section, in threads, and give its answers in order."""
 
         def work(section: Section, X: Any, n_threads: int) -> T:
-            return part(section, MatrixProducts(X, section.rows, n_threads=n_threads), n_threads)
+            shift = replace(self._transform, known=None)
+            return part(section, MatrixProducts(X, section.rows, shift, n_threads=n_threads), n_threads)
 
         return self._X.map_pass(work, self._sections, self._n_threads)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
 from marginrank.designs.base import ProductRounding, Vector
-from marginrank.designs.rounding import ColumnRange, steps, tree_depth
+from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, Mask, shifted_rows
+from marginrank.designs.rounding import product_rounding, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.row_files import native_matrix
 from marginrank.validation import Matrix, is_sparse
@@ -32,6 +34,8 @@ class MatrixProducts:
         As ``validation.check_matrix`` returns it, or of ``row_files``.
     rows : ndarray of int64, optional
         Row numbers in the order of the loss; None takes all rows as they stand.
+    transform : ColumnTransform, optional
+        Its shift is subtracted within the products; scales belong to :class:`TransformedDesign`.
     n_threads : int
         Threads to use; the result does not depend on it.
 
@@ -41,9 +45,17 @@ class MatrixProducts:
     meet in a fixed binary tree, so the bits are the same for any number of threads.
     """
 
-    def __init__(self, X: Any, rows: NDArray[np.int64] | None = None, *, n_threads: int) -> None:
+    def __init__(
+        self,
+        X: Any,
+        rows: NDArray[np.int64] | None = None,
+        transform: ColumnTransform = IDENTITY,
+        *,
+        n_threads: int,
+    ) -> None:
         self._n_threads = n_threads
-        self._native = native_matrix(X, rows)
+        self._transform = transform
+        self._native = native_matrix(X, rows, transform.shift)
         self.shape = (self._native.n_rows, self._native.n_cols)
         self._partial_lock = Lock()
 
@@ -91,11 +103,22 @@ class MatrixProducts:
 
     @cached_property
     def column_range(self) -> ColumnRange:
-        """Least and largest values of the columns, found in one read of X."""
+        """Least and largest values of the columns as they are, found in one read of X."""
+        if self._transform.known is not None:
+            return self._transform.known
         n_cols = self.shape[1]
         low, high, full = np.empty(n_cols), np.empty(n_cols), np.empty(n_cols, dtype=np.uint8)
         longest = self._native.column_range(low, high, full, self._n_threads)
         return ColumnRange(low, high, full.astype(bool), longest)
+
+    def varying_columns(self, query_ptr: NDArray[np.int64], settled: Mask) -> Mask:
+        """Return the columns that differ between two rows of a query, and those that are settled already.
+
+        The read of X ends when no column is left.
+        """
+        varies = settled.astype(np.uint8)
+        self._native.find_varying_columns(query_ptr, varies, self._n_threads)
+        return varies.astype(bool)
 
     @property
     def adjoint_depth(self) -> int:
@@ -108,8 +131,7 @@ class MatrixProducts:
 
     def rounding(self) -> ProductRounding:
         """Return how far the products may be rounded."""
-        found = self.column_range
-        return ProductRounding(found.largest, steps(found.longest), steps(self.adjoint_depth))
+        return product_rounding(replace(self._transform, known=self.column_range), self.adjoint_depth)
 
     def fuses(self, loss: QueryLoss) -> bool:
         """Whether the fused products pay for this loss."""
@@ -174,12 +196,21 @@ class MatrixDesign(MatrixProducts):
         As ``validation.check_matrix`` returns it.
     rows : ndarray of int64, optional
         Row numbers in the order of the loss; None takes all rows as they stand.
+    transform : ColumnTransform, optional
+        Its shift is subtracted within the products; scales belong to :class:`TransformedDesign`.
     n_threads : int
         Threads to use; the result does not depend on it.
     """
 
-    def __init__(self, X: Matrix, rows: NDArray[np.int64] | None = None, *, n_threads: int) -> None:
-        super().__init__(X, rows, n_threads=n_threads)
+    def __init__(
+        self,
+        X: Matrix,
+        rows: NDArray[np.int64] | None = None,
+        transform: ColumnTransform = IDENTITY,
+        *,
+        n_threads: int,
+    ) -> None:
+        super().__init__(X, rows, transform, n_threads=n_threads)
         self._X = X
         self._rows = rows
         per_row = X.nnz / max(1, X.shape[0]) if is_sparse(X) else X.shape[1]
@@ -197,5 +228,6 @@ class MatrixDesign(MatrixProducts):
         return sampled_products(self.take, self.shape[1], work, row_weight, query_ptr, self._n_threads)
 
     def take(self, positions: NDArray[np.int64]) -> Matrix:
-        """Return the rows of X at these positions of the order of the loss."""
-        return self._X[positions if self._rows is None else self._rows[positions]]
+        """Return the rows of X at these positions of the order of the loss, less the shift."""
+        taken = self._X[positions if self._rows is None else self._rows[positions]]
+        return shifted_rows(taken, self._transform.shift)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,9 +12,18 @@ from numpy.typing import NDArray
 from marginrank._kernels import QueryLoss
 from marginrank.chunks import query_ranges
 from marginrank.designs.base import ProductRounding, Recipe, Vector
+from marginrank.designs.columns import (
+    IDENTITY,
+    ColumnRange,
+    ColumnTransform,
+    Mask,
+    merged_ranges,
+    shifted_rows,
+)
 from marginrank.designs.matrix import MatrixDesign
-from marginrank.designs.rounding import ColumnRange, merged_ranges, steps, tree_depth
+from marginrank.designs.rounding import product_rounding, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
+from marginrank.designs.section_queries import border_differences, section_queries
 from marginrank.engines import Operation, RemoteMatrix
 from marginrank.threads import default_threads
 from marginrank.validation import Matrix
@@ -28,6 +38,8 @@ class RemoteDesign:
         The rows.
     rows : ndarray of int64, optional
         Ascending row numbers; None takes all rows.
+    transform : ColumnTransform, optional
+        Its shift is subtracted within the products.
 
     Notes
     -----
@@ -39,8 +51,11 @@ class RemoteDesign:
     with a worker.
     """
 
-    def __init__(self, X: RemoteMatrix, rows: NDArray[np.int64] | None = None) -> None:
+    def __init__(
+        self, X: RemoteMatrix, rows: NDArray[np.int64] | None = None, transform: ColumnTransform = IDENTITY
+    ) -> None:
         self._X = X
+        self._transform = transform
         self._rows = rows
         self._engine = X.engine
         self._sections = X.sections(rows)
@@ -66,17 +81,29 @@ class RemoteDesign:
         return self._sum(_adjoint_block, None, parts)
 
     @cached_property
-    def _rounding(self) -> ProductRounding:
+    def column_range(self) -> ColumnRange:
+        """Least and largest values of the columns as they are, found where these are."""
+        if self._transform.known is not None:
+            return self._transform.known
         found = self._engine.gather(self._holding(), _range)
-        columns = merged_ranges(
-            ColumnRange(low, high, full, int(counts[0])) for low, high, full, counts in found
+        return merged_ranges(
+            ColumnRange(low, high, full, int(longest[0])) for low, high, full, longest in found
         )
-        depth = max(int(counts[1]) for *_, counts in found) + tree_depth(len(found))
-        return ProductRounding(columns.largest, steps(columns.longest), steps(depth))
+
+    def varying_columns(self, query_ptr: NDArray[np.int64], settled: Mask) -> Mask:
+        """Return the columns that differ between two rows of a query, and those that are settled already."""
+        varies = settled | border_differences(self._sections, query_ptr, self.take)
+        parts = [section_queries(section, query_ptr) for section in self._sections]
+        return np.asarray(np.any(self._engine.gather(self._holding(), _varying, varies, parts), axis=0))
+
+    @cached_property
+    def _adjoint_depth(self) -> int:
+        depths = self._engine.gather(self._holding(), _depth)
+        return int(np.max(depths)) + tree_depth(len(depths))
 
     def rounding(self) -> ProductRounding:
         """Return how far the products may be rounded."""
-        return self._rounding
+        return product_rounding(replace(self._transform, known=self.column_range), self._adjoint_depth)
 
     def fuses(self, loss: QueryLoss) -> bool:
         """Never: scores would travel to no use; see ``evaluates``."""
@@ -120,8 +147,9 @@ class RemoteDesign:
         )
 
     def take(self, positions: NDArray[np.int64]) -> Matrix:
-        """Return the rows of X at these positions of the order of the loss, in memory."""
-        return self._X[positions if self._rows is None else self._rows[positions]]
+        """Return the rows of X at these positions of the order of the loss, in memory, less the shift."""
+        taken = self._X[positions if self._rows is None else self._rows[positions]]
+        return shifted_rows(taken, self._transform.shift)
 
     def _holding(self, recipe: Recipe | None = None) -> Any:
         """Return what is held for the products, with the loss of a recipe if there is one."""
@@ -132,7 +160,8 @@ class RemoteDesign:
                 assert ranges is not None
                 recipes = [recipe.part(*queries) for queries in ranges]
             chunks = [section.chunk for section in self._sections]
-            parts = [(section.rows, one) for section, one in zip(self._sections, recipes, strict=True)]
+            shift = replace(self._transform, known=None)
+            parts = [(section.rows, shift, one) for section, one in zip(self._sections, recipes, strict=True)]
             self._held = self._engine.hold(_products, chunks, parts)
             self._recipe = recipe
         return self._held
@@ -150,10 +179,12 @@ class _Products(NamedTuple):
     n_threads: int
 
 
-def _products(X: Matrix, part: tuple[NDArray[np.int64] | None, Recipe | None], n_threads: int) -> _Products:
-    rows, recipe = part
+def _products(
+    X: Matrix, part: tuple[NDArray[np.int64] | None, ColumnTransform, Recipe | None], n_threads: int
+) -> _Products:
+    rows, shift, recipe = part
     loss = None if recipe is None else recipe.build(n_threads)
-    return _Products(MatrixDesign(X, rows, n_threads=n_threads), loss, n_threads)
+    return _Products(MatrixDesign(X, rows, shift, n_threads=n_threads), loss, n_threads)
 
 
 def _scores(held: _Products, w: Vector, own: None) -> Vector:
@@ -172,11 +203,18 @@ def _adjoint_block(held: _Products, shared: None, G: Vector) -> Vector:
     return held.design.adjoint_block(G)
 
 
-def _range(held: _Products, shared: None, own: None) -> tuple[NDArray[Any], ...]:
-    """Return the range of the columns and two counts, in arrays: those a journal can hold."""
-    columns = held.design.column_range
-    counts = np.array([columns.longest, held.design.adjoint_depth])
-    return columns.low, columns.high, columns.full, counts
+# Answers are arrays and tuples of these, which journals hold.
+def _range(held: _Products, shared: None, own: None) -> tuple[Vector, Vector, Mask, NDArray[np.int64]]:
+    found = held.design.column_range
+    return found.low, found.high, found.full, np.array([found.longest])
+
+
+def _varying(held: _Products, settled: Mask, query_ptr: NDArray[np.int64]) -> Mask:
+    return held.design.varying_columns(query_ptr, settled)
+
+
+def _depth(held: _Products, shared: None, own: None) -> NDArray[np.int64]:
+    return np.array([held.design.adjoint_depth])
 
 
 def _risk(held: _Products, w: Vector, own: None) -> Vector:

@@ -14,6 +14,7 @@ from marginrank._kernels import QueryLoss
 from marginrank.chunks import ChunkedMatrix, Section, TreeSum
 from marginrank.designs.base import Vector
 from marginrank.designs.blocks import run_parallel
+from marginrank.designs.columns import IDENTITY, ColumnTransform
 from marginrank.designs.matrix import MatrixProducts
 from marginrank.designs.shared_reads import AdjointWish, FusedWish, HessianWish, ScoresWish, Wish
 
@@ -33,6 +34,8 @@ class ChunksTogether:
         The rows.
     rows : list of ndarray of int64 or None
         Ascending row numbers of each fold; None stands for all rows.
+    transform : ColumnTransform, optional
+        Its shift is subtracted within the products.
     n_threads : int
         Threads to use; the result does not depend on it.
 
@@ -44,8 +47,16 @@ class ChunksTogether:
 
     fusing = True
 
-    def __init__(self, X: ChunkedMatrix, rows: list[Rows | None], *, n_threads: int) -> None:
+    def __init__(
+        self,
+        X: ChunkedMatrix,
+        rows: list[Rows | None],
+        transform: ColumnTransform = IDENTITY,
+        *,
+        n_threads: int,
+    ) -> None:
         self._X = X
+        self._transform = transform
         self._n_threads = n_threads
         every = [taken for taken in rows if taken is not None]
         together = np.unique(np.concatenate(every)) if len(every) == len(rows) else None
@@ -62,7 +73,7 @@ class ChunksTogether:
         numbers = {section.chunk: number for number, section in enumerate(self._sections)}
 
         def work(section: Section, X: Any, n_threads: int) -> list[tuple[_Job, Array]]:
-            products = MatrixProducts(X, section.rows, n_threads=n_threads)
+            products = MatrixProducts(X, section.rows, self._transform, n_threads=n_threads)
             number = numbers[section.chunk]
             return _visit(
                 products, number, [job for job in jobs.values() if job.places.has(number)], n_threads

@@ -115,8 +115,7 @@ class CertifiedRanker(LinearRanker):
 
     def _spaces(self, X: Matrix, whole: Part) -> Sequence[Space]:
         """Return the spaces of features to choose from; more than one only where there is a search."""
-        del whole
-        return [RawColumns(X, self._design, resolve_threads(self.n_jobs))]
+        return [RawColumns(X, whole, self.scale, resolve_threads(self.n_jobs))]
 
     def _set_so_far(self, run: Run, search: Search | None) -> bool:
         found = run.so_far()
@@ -149,7 +148,7 @@ class CertifiedRanker(LinearRanker):
         """Set the coefficients, in raw units, and their certificate."""
         result, training = found.result, found.training
         self.coef_ = training.raw(result.w)
-        self.column_scale_ = training.scale
+        self.column_scale_ = training.transform.scale
         self.objective_ = result.value
         self.lower_bound_ = result.bound
         self.gap_ = result.gap

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData, TrainingView
-from marginrank.designs import Design
+from marginrank.designs import ColumnTransform
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.gram import centred_gram
 from marginrank.estimators.evaluation_sets import EvaluationSet, Record
-from marginrank.estimators.least_squares_runs import MakeDesign, Outcome
+from marginrank.estimators.least_squares_runs import Outcome
 from marginrank.estimators.problems import QueryProblem
+from marginrank.estimators.spaces import RawColumns
 from marginrank.least_squares_certificate import Claim, LeastSquaresCertificate, Model
 from marginrank.metrics.evaluator import mean_over_targets
 from marginrank.model_selection import Rows, Search, Selection, default_alphas
@@ -36,25 +37,21 @@ class DirectRuns:
     ----------
     problem : QueryProblem
         What to train on.
-    column_scale : callable
-        From row numbers and weights to the divisor of each column, or None.
-    make_design, make_followed : callable
-        Designs of training rows, and of further rows divided by a given scale.
+    space : RawColumns
+        Transforms columns, and makes designs of further rows.
     n_threads, n_jobs
         Threads.
     """
 
     problem: QueryProblem
-    column_scale: Callable[[Any, Any], Vector | None]
-    make_design: MakeDesign
-    make_followed: Callable[[Matrix, Vector | None], Design]
+    space: RawColumns
     n_threads: int
     n_jobs: int | None
     passes: float = 0.0
 
     def __post_init__(self) -> None:
         self._started = perf_counter()
-        self._whole: tuple[SpectralPath, Vector | None] | None = None
+        self._whole: tuple[SpectralPath, ColumnTransform] | None = None
         self._alphas: Vector | None = None
         # What the figures so far select; None where there are none.
         self._select: Callable[[], Selection | None] = lambda: None
@@ -66,36 +63,40 @@ class DirectRuns:
         """
         if self._whole is None or self._alphas is None:
             return None
-        path, scale = self._whole
+        path, transform = self._whole
         selection = self._select()
         alpha = float(np.max(self._alphas)) if selection is None else selection.alpha
         w = path.coefficients([alpha])[0]
-        found = self._outcome(scale, alpha, w) if selection is None else self._selected(scale, selection, w)
+        found = (
+            self._outcome(transform, alpha, w)
+            if selection is None
+            else self._selected(transform, selection, w)
+        )
         return replace(found, status="interrupted")
 
     def plain(self, alpha: float, sets: list[EvaluationSet]) -> Outcome:
         """Solve at one alpha."""
         self._alphas = np.array([alpha])
-        path, scale = self._whole = self._path(None)
+        path, transform = self._whole = self._path(None)
         w = path.coefficients([alpha])[0]
         if not sets:
-            return self._outcome(scale, alpha, w)
+            return self._outcome(transform, alpha, w)
         record = Record(sets)
-        score = record.add([one.means(self._scores(one.data.X, scale, w[None]))[0] for one in sets])
-        return self._outcome(scale, alpha, w, best_score=score, evals_result=record.result)
+        score = record.add([one.means(self._scores(one.data.X, transform, w[None]))[0] for one in sets])
+        return self._outcome(transform, alpha, w, best_score=score, evals_result=record.result)
 
     def on_set(self, search: Search, chosen: EvaluationSet) -> Outcome:
         """Solve the whole grid, and take the alpha that does best on the validation set."""
-        path, scale = self._whole = self._path(None)
+        path, transform = self._whole = self._path(None)
         grid = self._alphas = self._grid(path, search)
         coefficients = path.coefficients(grid)
-        values = chosen.per_query(self._scores(chosen.data.X, scale, coefficients))[1]
+        values = chosen.per_query(self._scores(chosen.data.X, transform, coefficients))[1]
         selection = chosen.select(search, grid, values)
-        return self._selected(scale, selection, coefficients[selection.index])
+        return self._selected(transform, selection, coefficients[selection.index])
 
     def leave_query_out(self, search: Search) -> Outcome:
         """Take the alpha whose models, each fitted without a query, do best on that query."""
-        path, scale = self._whole = self._path(None)
+        path, transform = self._whole = self._path(None)
         grid = self._alphas = self._grid(path, search)
         view = self.problem.data.training_view()
         labels = _labels(self.problem.data, view)
@@ -117,11 +118,11 @@ class DirectRuns:
             ]
             by_alpha.append(mean_over_targets(values))
         selection = select()
-        return self._selected(scale, selection, path.coefficients([selection.alpha])[0])
+        return self._selected(transform, selection, path.coefficients([selection.alpha])[0])
 
     def by_folds(self, search: Search) -> Outcome:
         """Choose alpha by folds, then solve for all rows."""
-        path, scale = self._whole = self._path(None)
+        path, transform = self._whole = self._path(None)
         grid = self._alphas = self._grid(path, search)
         table: list[Vector] = []
 
@@ -129,26 +130,29 @@ class DirectRuns:
         folds = search.query_folds(self.problem.data)
         search = replace(search, cv=folds)  # a splitter may draw others when it is asked again
         for (train, _), (_, held) in zip(folds, self.problem.folds(search, self.n_jobs), strict=True):
-            fold, fold_scale = self._path(train)
-            table.append(held.measure(self._scores(held.X, fold_scale, fold.coefficients(grid))))
+            fold, fold_transform = self._path(train)
+            table.append(held.measure(self._scores(held.X, fold_transform, fold.coefficients(grid))))
         selection = search.select(grid, np.array(table))
-        return self._selected(scale, selection, path.coefficients([selection.alpha])[0])
+        return self._selected(transform, selection, path.coefficients([selection.alpha])[0])
 
-    def _path(self, part: Rows | None) -> tuple[SpectralPath, Vector | None]:
+    def _path(self, part: Rows | None) -> tuple[SpectralPath, ColumnTransform]:
         view = self.problem.data.training_view(part)
-        scale = self.column_scale(view.rows, view.sample_weight)
+        if part is None:
+            transform = self.space.transform(self.space.whole)
+        else:
+            transform = self.space.transform_of_view(view)
         rows = CentredRows(
             self.problem.data.X,
             view.query_ptr,
             rows=view.rows,
             sample_weight=view.sample_weight,
             query_weight=view.query_weight,
-            scale=scale,
+            transform=transform,
             n_threads=self.n_threads,
         )
         targets = view.y if self.problem.targets is None else _in_order(self.problem.targets, view.rows).T
         self.passes += 1.0
-        return SpectralPath(centred_gram(rows, targets)), scale
+        return SpectralPath(centred_gram(rows, targets)), transform
 
     def _grid(self, path: SpectralPath, search: Search) -> Vector:
         if search.alphas is not None:
@@ -159,15 +163,15 @@ class DirectRuns:
         squares = np.square(path.moment / largest).sum(axis=1)
         return default_alphas(2.0 / path.mass * float(path.eigenvalues @ squares) / float(squares.sum()))
 
-    def _scores(self, X: Matrix, scale: Vector | None, coefficients: Array) -> Array:
+    def _scores(self, X: Matrix, transform: ColumnTransform, coefficients: Array) -> Array:
         """Return scores of shape (n_alphas, n_targets, n_rows)."""
         flat = np.ascontiguousarray(coefficients.reshape(-1, coefficients.shape[-1]))
-        scores = self.make_followed(X, scale).scores_block(flat)
+        scores = self.space.followed(X, transform).scores_block(flat)
         return scores.reshape(*coefficients.shape[:2], -1)
 
-    def _selected(self, scale: Vector | None, selection: Selection, w: Array) -> Outcome:
+    def _selected(self, transform: ColumnTransform, selection: Selection, w: Array) -> Outcome:
         return self._outcome(
-            scale,
+            transform,
             selection.alpha,
             w,
             selection=selection,
@@ -175,7 +179,7 @@ class DirectRuns:
             best_score=float(selection.curve[selection.index]),
         )
 
-    def _outcome(self, scale: Vector | None, alpha: float, w: Array, **more: Any) -> Outcome:
+    def _outcome(self, transform: ColumnTransform, alpha: float, w: Array, **more: Any) -> Outcome:
         claim = self._checked(alpha, w)
         outcome = Outcome(
             w=w,
@@ -185,7 +189,7 @@ class DirectRuns:
             n_iter=0,
             status="converged",
             passes=self.passes,
-            scale=scale,
+            transform=transform,
             history=[],
             **more,
         )
@@ -197,8 +201,8 @@ class DirectRuns:
 
     def _checked(self, alpha: float, w: Array) -> Claim:
         """Return what X itself says about a model, so that errors of the decomposition show."""
-        whole, targets = self.problem.whole(), self.problem.targets
-        design, _ = self.make_design(self.problem.data.X, whole.rows, whole.weight)
+        whole, targets = self.space.whole, self.problem.targets
+        design, _ = self.space.training_design(whole)
         if targets is not None:
             targets = _in_order(targets, whole.rows)
         certificate = LeastSquaresCertificate(design, whole.loss, targets)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marginrank.chunks import ChunkedMatrix
-from marginrank.designs import Design, ScaledDesign
+from marginrank.designs import ColumnTransform, Design, TransformedDesign
 from marginrank.designs.lockstep import Asks, in_lockstep
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
@@ -146,14 +146,14 @@ def _labelled(listeners: Sequence[Callback], number: int) -> list[Callback]:
 def _products(space: Space, rows: list[Rows | None]) -> ProductsTogether | ChunksTogether:
     """Return what makes the products of folds with these rows."""
     if isinstance(space, RawColumns) and isinstance(space.X, ChunkedMatrix):
-        return ChunksTogether(space.X, rows, n_threads=space.n_threads)
+        return ChunksTogether(space.X, rows, space.shift, n_threads=space.n_threads)
     per_read = _MAPPED_PER_READ if isinstance(space, MappedColumns) else MOST_AT_ONCE
     taken = [one for one in rows if one is not None]
     if len(taken) < len(rows):
-        return ProductsTogether(space.held_out(None), rows, per_read)
+        return ProductsTogether(space.shared(None), rows, per_read)
     together = np.unique(np.concatenate(taken))
     positions: list[Rows | None] = [np.searchsorted(together, one) for one in taken]
-    return ProductsTogether(space.held_out(together), positions, per_read)
+    return ProductsTogether(space.shared(together), positions, per_read)
 
 
 class _SharingSpace:
@@ -164,11 +164,19 @@ class _SharingSpace:
         self._asks = asks
         self._fusing = fusing
 
-    def training_design(self, rows: Rows | None, weight: Vector | None) -> tuple[Design, Vector | None]:
-        """Return the design of the fold's rows and the column scale that it divides by."""
-        scale = self._space.training_design(rows, weight)[1]
-        design = SharingDesign(self._space.held_out(rows), self._asks, fusing=self._fusing)
-        return (design if scale is None else ScaledDesign(design, scale)), scale
+    def transform(self, part: Part) -> ColumnTransform:
+        """Return what is done to the columns of the fold's rows."""
+        return self._space.transform(part)
+
+    def training_design(self, part: Part) -> tuple[Design, ColumnTransform]:
+        """Return the design of the fold's rows, with their transform."""
+        transform = self._space.transform(part)
+        design = SharingDesign(self._space.shared(part.rows), self._asks, fusing=self._fusing)
+        return (design if transform.is_within_products else TransformedDesign(design, transform)), transform
+
+    def shared(self, rows: Rows | None) -> Design:
+        """Return the design of training rows with nothing but their shift."""
+        return self._space.shared(rows)
 
     def held_out(self, rows: Rows | None) -> Design:
         """Return the design of training rows."""

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs import Design
+from marginrank.designs import ColumnTransform
 from marginrank.estimators.evaluation_sets import EvaluationSet, Record
 from marginrank.estimators.problems import Held, Part, Problem
+from marginrank.estimators.spaces import RawColumns
 from marginrank.estimators.validation_table import FoldTables, Measure, ValidationTable
 from marginrank.least_squares_certificate import Claim, LeastSquaresCertificate, Model
 from marginrank.model_selection import Search, Selection, default_alphas, no_figure
@@ -23,13 +24,11 @@ from marginrank.solvers import Callback, Progress, ShiftedCG
 from marginrank.validation import Matrix, Vector
 
 Array = NDArray[np.float64]
-#: From some rows of X, their numbers and weights to a design and the scale of its columns.
-MakeDesign = Callable[[Matrix, Any, Any], tuple[Design, Vector | None]]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A least-squares model and how it came about; ``w`` is in the units of the scaled columns."""
+    """A least-squares model and how it came about; ``w`` is in the units of the transformed columns."""
 
     w: Array
     alpha: float
@@ -38,7 +37,7 @@ class Outcome:
     n_iter: int
     status: str
     passes: float
-    scale: Vector | None
+    transform: ColumnTransform
     history: list[Progress]
     selection: Selection | None = None
     table: Array | None = None
@@ -60,8 +59,8 @@ class LeastSquaresRuns:
     ----------
     problem, whole : Problem, Part
         What to train on, and all of it.
-    make_design, make_followed : callables
-        Designs of training rows, and of further rows divided by a given scale.
+    space : RawColumns
+        Makes designs of training rows.
     tol, max_iter, patience, n_jobs
         Of the estimator; ``patience`` is None where every alpha shall converge.
     listeners : sequence of callables
@@ -70,8 +69,7 @@ class LeastSquaresRuns:
 
     problem: Problem
     whole: Part
-    make_design: MakeDesign
-    make_followed: Callable[[Matrix, Vector | None], Design]
+    space: RawColumns
     tol: float
     max_iter: int
     patience: int | None
@@ -88,16 +86,16 @@ class LeastSquaresRuns:
 
     def plain(self, alpha: float, sets: list[EvaluationSet]) -> Outcome:
         """Solve at one alpha, to convergence or until validation gets worse."""
-        equations, scale = self._equations(self.whole, [one.data.X for one in sets])
+        equations, transform = self._equations(self.whole, [one.data.X for one in sets])
         record = Record(sets) if sets else None
         table = None if record is None else self._table(_measure_sets(sets, record), sets[-1])
 
         def outcome(cg: ShiftedCG, status: str) -> Outcome:
             if table is None or record is None:
-                return self._outcome(equations, scale, cg, 0, cg.w[0], status)
+                return self._outcome(equations, transform, cg, 0, cg.w[0], status)
             return self._outcome(
                 equations,
-                scale,
+                transform,
                 cg,
                 0,
                 cg.w[0] if self.patience is None else table.best_w[0],
@@ -116,7 +114,7 @@ class LeastSquaresRuns:
 
     def on_set(self, search: Search, chosen: EvaluationSet) -> Outcome:
         """Solve the whole grid in one run, and take the alpha that does best on the validation set."""
-        equations, scale = self._equations(self.whole, [chosen.data.X])
+        equations, transform = self._equations(self.whole, [chosen.data.X])
         grid = self._grid(equations, search)
         table = self._table(_measure_sets([chosen], None), chosen)
         stopping = self.patience is not None
@@ -126,7 +124,7 @@ class LeastSquaresRuns:
             k = selection.index
             return self._outcome(
                 equations,
-                scale,
+                transform,
                 cg,
                 k,
                 (table.best_w if stopping else cg.w)[k],
@@ -142,16 +140,16 @@ class LeastSquaresRuns:
 
     def by_folds(self, search: Search, alphas: Vector | None) -> Outcome:
         """Choose alpha, and where iterations regularise also their number, by folds; then train on all."""
-        whole, scale = self._equations(self.whole, [])
+        whole, transform = self._equations(self.whole, [])
         grid = self._grid(whole, search) if alphas is None else alphas
         stopping = self.patience is not None
         folds = FoldTables(search, grid, stopping=stopping)
-        self._best = lambda: self._mean_of_folds(folds, whole, scale)
+        self._best = lambda: self._mean_of_folds(folds, whole, transform)
         for part, held in self.problem.folds(search, self.n_jobs):
-            equations, fold_scale = self._equations(part, [held.X])
+            equations, fold_transform = self._equations(part, [held.X])
             measure = partial(_measure_fold, held)
             table = ValidationTable(measure, search.parsed.higher_is_better, self.patience)
-            folds.begin(table, fold_scale)
+            folds.begin(table, fold_transform)
             cg, _ = self._run(equations, grid, table)
             folds.end(cg)
         choice = folds.choice()
@@ -160,10 +158,12 @@ class LeastSquaresRuns:
 
         def outcome(cg: ShiftedCG, status: str) -> Outcome:
             ended = "converged" if stopping and status == "max_iter" else status
-            return self._outcome(whole, scale, cg, 0, cg.w[0], ended, **choice.figures)
+            return self._outcome(whole, transform, cg, 0, cg.w[0], ended, **choice.figures)
 
         self._cg = None
-        self._best = lambda: self._of_run_so_far(outcome, None) or self._mean_of_folds(folds, whole, scale)
+        self._best = lambda: (
+            self._of_run_so_far(outcome, None) or self._mean_of_folds(folds, whole, transform)
+        )
         return outcome(*self._run(whole, np.array([choice.selection.alpha]), None))
 
     def _of_run_so_far(
@@ -178,17 +178,17 @@ class LeastSquaresRuns:
         return outcome(cg, "interrupted")
 
     def _mean_of_folds(
-        self, folds: FoldTables, whole: NormalEquations, scale: Vector | None
+        self, folds: FoldTables, whole: NormalEquations, transform: ColumnTransform
     ) -> Outcome | None:
         """Return the mean of the folds' models at the best alpha so far, evaluated on all rows."""
         if not folds.catch_up(self._cg):
             return None
         choice = folds.choice(so_far=True)
         w = folds.mean_model(choice.selection.index)
-        w = w if scale is None else w * scale
+        w = transform.transformed(w)
         alpha = choice.selection.alpha
         claim = self._checked(whole, Model(alpha, w))[0]
-        outcome = Outcome(w, alpha, *claim, 0, "interrupted", self.passes, scale, [], **choice.figures)
+        outcome = Outcome(w, alpha, *claim, 0, "interrupted", self.passes, transform, [], **choice.figures)
         outcome.history.append(Progress(0, *claim, outcome.gap, self.passes, 0.0, outcome.best_score, alpha))
         return outcome
 
@@ -199,13 +199,13 @@ class LeastSquaresRuns:
         self.passes += certificate.passes
         return claims
 
-    def _equations(self, part: Part, followed: list[Matrix]) -> tuple[NormalEquations, Vector | None]:
-        design, scale = self.make_design(self.problem.data.X, part.rows, part.weight)
+    def _equations(self, part: Part, followed: list[Matrix]) -> tuple[NormalEquations, ColumnTransform]:
+        design, transform = self.space.training_design(part)
         targets = self.problem.targets
         if targets is not None and part.rows is not None:
             targets = np.ascontiguousarray(targets[:, part.rows])
-        rows = [self.make_followed(X, scale) for X in followed]
-        return NormalEquations(design, part.loss, targets, rows), scale
+        rows = [self.space.followed(X, transform) for X in followed]
+        return NormalEquations(design, part.loss, targets, rows), transform
 
     def _grid(self, equations: NormalEquations, search: Search) -> Vector:
         return default_alphas(equations.balance()) if search.alphas is None else search.alphas
@@ -254,7 +254,7 @@ class LeastSquaresRuns:
     def _outcome(
         self,
         equations: NormalEquations,
-        scale: Vector | None,
+        transform: ColumnTransform,
         cg: ShiftedCG,
         index: int,
         w: Array,
@@ -276,7 +276,7 @@ class LeastSquaresRuns:
             n_iter=cg.iteration,
             status=status,
             passes=self.passes,
-            scale=scale,
+            transform=transform,
             history=self._history,
             **more,
         )

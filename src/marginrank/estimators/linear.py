@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginrank import validation as gate
 from marginrank.data import RankingData
-from marginrank.designs import Design, ScaledDesign, matrix_design
+from marginrank.designs import Design, matrix_design
 from marginrank.estimators.evaluation_sets import EvaluationSet, read_evaluation_sets
 from marginrank.estimators.problems import Problem
 from marginrank.exceptions import MarginRankError
@@ -27,9 +27,8 @@ from marginrank.metrics.names import parse_metrics
 from marginrank.model import RankingModel
 from marginrank.parameters import check_choice, check_flag, check_verbose
 from marginrank.queries import check_qid
-from marginrank.scaling import column_scale
 from marginrank.threads import resolve_threads
-from marginrank.validation import Matrix, Vector
+from marginrank.validation import Vector
 
 # How the training ran, not what came out of it: the same model shall give the same file.
 _NOT_IN_MODEL = {"n_jobs", "verbose"}
@@ -301,15 +300,6 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         if not reset:
             gate.check_finite(X, names)
         return X
-
-    def _design(self, X: Matrix, rows: Any, weight: Vector | None) -> tuple[Design, Vector | None]:
-        """Return the design of some rows and the column scale that it divides by."""
-        design: Design = matrix_design(X, rows, n_threads=resolve_threads(self.n_jobs))
-        scale = self._column_scale(X, rows, weight)
-        return (design if scale is None else ScaledDesign(design, scale)), scale
-
-    def _column_scale(self, X: Matrix, rows: Any, weight: Vector | None) -> Vector | None:
-        return None if self.scale is None else column_scale(X, self.scale, rows, weight)
 
     def _evaluation_sets(self, eval_set: Any, eval_qid: Any, eval_metric: Any) -> list[EvaluationSet]:
         """Return the validation sets, with what is measured on them."""

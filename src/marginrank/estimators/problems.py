@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData, TrainingPairs, TrainingView
+from marginrank.designs import ComparedRows
 from marginrank.losses import Loss
 from marginrank.metrics import Evaluator
 from marginrank.metrics.evaluator import mean_over_targets
@@ -26,6 +27,7 @@ class Part(NamedTuple):
     rows: Rows | None
     weight: Vector | None
     loss: Loss
+    compared: ComparedRows
 
 
 class Held(NamedTuple):
@@ -99,7 +101,8 @@ class QueryProblem:
             yield part, Held(held.X, partial(_mean_over_targets, evaluators), test)
 
     def _part(self, view: TrainingView) -> Part:
-        return Part(view.rows, view.sample_weight, self.make_loss(view))
+        compared = ComparedRows(query_ptr=view.query_ptr)
+        return Part(view.rows, view.sample_weight, self.make_loss(view), compared)
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,8 @@ class PairProblem:
             yield part, Held(self.data.X, partial(wrong_share, held), None)
 
     def _part(self, training: TrainingPairs) -> Part:
-        return Part(None, None, self.make_loss(training, self.data.n_rows))
+        compared = ComparedRows(pairs=training.pairs)
+        return Part(None, None, self.make_loss(training, self.data.n_rows), compared)
 
 
 def _mean_over_targets(evaluators: list[Evaluator], scores: Array) -> Vector:

@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from marginrank import validation as gate
 from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
-from marginrank.designs import Design, ScaledDesign, matrix_design
 from marginrank.estimators.direct_runs import DirectRuns
 from marginrank.estimators.evaluation_sets import EvaluationSet
 from marginrank.estimators.least_squares_runs import LeastSquaresRuns, Outcome
 from marginrank.estimators.linear import LinearRanker
-from marginrank.estimators.problems import PairProblem, Part, Problem, QueryProblem
+from marginrank.estimators.problems import PairProblem, Problem, QueryProblem
 from marginrank.estimators.progress import ProgressLine
+from marginrank.estimators.spaces import RawColumns
 from marginrank.estimators.targets import check_target_counts, split_targets
 from marginrank.estimators.whole_fits import BestSoFar, fitted_whole
 from marginrank.exceptions import MarginRankError
@@ -34,7 +34,6 @@ from marginrank.solvers import Callback
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.solvers.spectral import direct_pays
 from marginrank.threads import one_blas_thread, resolve_threads
-from marginrank.validation import Matrix, Vector
 
 _PATIENCE = 10
 _FOLDS = 5
@@ -364,21 +363,22 @@ class RankRLS(LinearRanker):
             if self.verbose:
                 listeners.insert(0, line)
             whole = problem.whole()
+            space = RawColumns(problem.data.X, whole, self.scale, resolve_threads(self.n_jobs))
             self._count_pairs(whole.loss)
             outcome, solver = None, "cg"
             if isinstance(problem, QueryProblem) and self._goes_direct(problem):
-                outcome, solver = self._without_iterations(problem, sets, best), "direct"
+                outcome, solver = self._without_iterations(problem, space, sets, best), "direct"
                 exact = outcome
                 best.is_set_by(lambda: self._set(exact, problem, "direct"))
                 for listener in listeners:
                     listener(exact.history[-1])
             if outcome is None or (self.solver == "auto" and outcome.gap > self.tol):
                 # Columns whose sizes lie too far apart drown in the rounding of a Gram matrix.
-                runs = self._runs(problem, whole, listeners)
+                runs = self._runs(problem, space, listeners)
                 if outcome is None:
                     best.is_set_by(lambda: self._set(runs.so_far(), problem, "cg"))
                 outcome, solver = self._by_iterations(runs, sets), "cg"
-            coef = outcome.w if outcome.scale is None else outcome.w / outcome.scale
+            coef = outcome.transform.raw(outcome.w)
             self._check_results(problem, coef, outcome.value, outcome.bound, outcome.gap)
         found = outcome
         best.is_set_by(lambda: self._set(found, problem, solver))
@@ -402,14 +402,12 @@ class RankRLS(LinearRanker):
         return direct_pays(data.n_rows, data.n_features, nonzeros, n_alphas)
 
     def _without_iterations(
-        self, problem: QueryProblem, sets: list[EvaluationSet], best: BestSoFar
+        self, problem: QueryProblem, space: RawColumns, sets: list[EvaluationSet], best: BestSoFar
     ) -> Outcome:
         runs = DirectRuns(
             problem,
-            partial(self._column_scale, problem.data.X),
-            self._design,
-            self._followed,
-            n_threads=resolve_threads(self.n_jobs),
+            space,
+            n_threads=space.n_threads,
             n_jobs=self.n_jobs,
         )
         best.is_set_by(lambda: self._set(runs.so_far(), problem, "direct"))
@@ -421,12 +419,11 @@ class RankRLS(LinearRanker):
             return runs.leave_query_out(self._search())
         return runs.by_folds(self._search())
 
-    def _runs(self, problem: Problem, whole: Part, listeners: list[Callback]) -> LeastSquaresRuns:
+    def _runs(self, problem: Problem, space: RawColumns, listeners: list[Callback]) -> LeastSquaresRuns:
         return LeastSquaresRuns(
             problem,
-            whole,
-            self._design,
-            self._followed,
+            space.whole,
+            space,
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             patience=None if self.regularization == "tikhonov" else _PATIENCE,
@@ -446,19 +443,15 @@ class RankRLS(LinearRanker):
             return runs.by_folds(search, np.array([alpha]))
         return runs.plain(alpha, sets)
 
-    def _followed(self, X: Matrix, scale: Vector | None) -> Design:
-        design: Design = matrix_design(X, n_threads=resolve_threads(self.n_jobs))
-        return design if scale is None else ScaledDesign(design, scale)
-
     def _set(self, outcome: Outcome | None, problem: Problem, solver: str) -> bool:
         """Set all that was learnt, and nothing of an earlier fit; return False where there is no model."""
         if outcome is None:
             return False
         self._forget_search()
         self.solver_ = solver
-        w = outcome.w if outcome.scale is None else outcome.w / outcome.scale
+        w = outcome.transform.raw(outcome.w)
         self.coef_ = w if problem.targets is not None else w[0]
-        self.column_scale_ = outcome.scale
+        self.column_scale_ = outcome.transform.scale
         self.alpha_ = outcome.alpha
         self.objective_, self.lower_bound_ = outcome.value, outcome.bound
         self.gap_ = outcome.gap

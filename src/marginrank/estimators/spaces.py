@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from marginrank.designs import Design, MappedRows, ScaledRows, matrix_design, scale_rows
+from marginrank.data import TrainingView
+from marginrank.designs import (
+    ColumnTransform,
+    ComparedRows,
+    Design,
+    MappedRows,
+    ScaledRows,
+    column_transform,
+    matrix_design,
+    scale_rows,
+)
 from marginrank.designs.blocks import BlockMap
+from marginrank.designs.columns import IDENTITY
 from marginrank.designs.mapped import Store
+from marginrank.estimators.problems import Part
 from marginrank.feature_maps import FeatureMap
 from marginrank.model_selection import Rows
+from marginrank.scaling import Scale
 from marginrank.validation import Matrix, Vector
-
-#: From X, row numbers and their weights to a design and the column scale that it divides by.
-MakeDesign = Callable[[Matrix, Rows | None, Vector | None], tuple[Design, Vector | None]]
 
 
 class Space(Protocol):
     """Makes designs over training rows and over further ones, for the same coefficients."""
 
-    def training_design(self, rows: Rows | None, weight: Vector | None) -> tuple[Design, Vector | None]:
-        """Return the design of training rows and the column scale that it divides by."""
+    def transform(self, part: Part) -> ColumnTransform:
+        """Return what is done to the columns of training rows."""
+
+    def training_design(self, part: Part) -> tuple[Design, ColumnTransform]:
+        """Return the design of training rows, with their transform."""
+
+    def shared(self, rows: Rows | None) -> Design:
+        """Return the design of training rows with nothing but the shift that all of them have."""
 
     def held_out(self, rows: Rows | None) -> Design:
         """Return the design, in raw units, of training rows that a fold leaves out."""
@@ -42,19 +57,58 @@ class RawColumns:
     ----------
     X : ndarray or CSR matrix
         The training rows.
-    make_design : callable
-        Makes designs for training.
+    whole : Part
+        All rows to train on. Folds take over the shift of their columns, so that they can share a read of X.
+    scale : {None, "standard", "minmax"}
+        What columns are divided by.
     n_threads : int
         Threads to use.
     """
 
     X: Matrix
-    make_design: MakeDesign
+    whole: Part
+    scale: Scale | None
     n_threads: int
 
-    def training_design(self, rows: Rows | None, weight: Vector | None) -> tuple[Design, Vector | None]:
-        """Return the design of training rows and the column scale that it divides by."""
-        return self.make_design(self.X, rows, weight)
+    @cached_property
+    def _whole(self) -> ColumnTransform:
+        return self._found(self.whole.rows, self.whole.compared, self.whole.weight, None)
+
+    def _found(
+        self,
+        rows: Rows | None,
+        compared: ComparedRows,
+        weight: Vector | None,
+        whole: ColumnTransform | None,
+    ) -> ColumnTransform:
+        return column_transform(
+            self.X, rows, compared, scale=self.scale, weight=weight, whole=whole, n_threads=self.n_threads
+        )
+
+    def transform(self, part: Part) -> ColumnTransform:
+        """Return what is done to the columns of training rows."""
+        if part is self.whole:
+            return self._whole
+        return self._found(part.rows, part.compared, part.weight, self._whole)
+
+    def transform_of_view(self, view: TrainingView) -> ColumnTransform:
+        """Return the same of some of the training rows, for which there is no loss."""
+        compared = ComparedRows(query_ptr=view.query_ptr)
+        return self._found(view.rows, compared, view.sample_weight, self._whole)
+
+    def training_design(self, part: Part) -> tuple[Design, ColumnTransform]:
+        """Return the design of training rows, with their transform."""
+        transform = self.transform(part)
+        return matrix_design(self.X, part.rows, transform, n_threads=self.n_threads), transform
+
+    def shared(self, rows: Rows | None) -> Design:
+        """Return the design of training rows with nothing but their shift."""
+        return matrix_design(self.X, rows, self.shift, n_threads=self.n_threads)
+
+    @property
+    def shift(self) -> ColumnTransform:
+        """The shift of all training rows, and nothing else."""
+        return self._whole.within_products
 
     def held_out(self, rows: Rows | None) -> Design:
         """Return the design of training rows."""
@@ -63,6 +117,10 @@ class RawColumns:
     def further(self, X: Matrix) -> Design:
         """Return the design of other rows."""
         return matrix_design(X, n_threads=self.n_threads)
+
+    def followed(self, X: Matrix, transform: ColumnTransform) -> Design:
+        """Return the design of other rows, in the units of a transform."""
+        return matrix_design(X, None, transform.without_shift, n_threads=self.n_threads)
 
     def release(self) -> None:
         """Nothing is held beside X."""
@@ -138,10 +196,18 @@ class MappedColumns:
         mapping = scaled_map(self.feature_map, self.column_scale)
         return MappedRows(mapping, X, n_threads=self._n_threads, store=self._store)
 
-    def training_design(self, rows: Rows | None, weight: Vector | None) -> tuple[Design, None]:
-        """Return the design of training rows; features have no scale of their own."""
-        del weight
-        return self._features.design(rows), None
+    def transform(self, part: Part) -> ColumnTransform:
+        """Return the identity: features have no scale of their own."""
+        del part
+        return IDENTITY
+
+    def training_design(self, part: Part) -> tuple[Design, ColumnTransform]:
+        """Return the design of training rows."""
+        return self._features.design(part.rows), IDENTITY
+
+    def shared(self, rows: Rows | None) -> Design:
+        """Return the design of training rows."""
+        return self._features.design(rows)
 
     def held_out(self, rows: Rows | None) -> Design:
         """Return the design of training rows."""

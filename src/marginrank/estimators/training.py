@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from marginrank.designs import Design
+from marginrank.designs import ColumnTransform, Design
 from marginrank.designs.base import evaluating
 from marginrank.estimators.problems import Part
 from marginrank.estimators.spaces import Space
@@ -66,7 +66,7 @@ class Training:
     @cached_property
     def design(self) -> Design:
         """The design, made when it is first needed."""
-        design, self.scale = self.space.training_design(self.part.rows, self.part.weight)
+        design, self.transform = self.space.training_design(self.part)
         return design
 
     @cached_property
@@ -74,9 +74,9 @@ class Training:
         return Objective(self.design, self.loss, 1.0)
 
     @cached_property
-    def scale(self) -> Vector | None:
-        """What the design divides the columns by; coefficients outside are in raw units."""
-        return self.space.training_design(self.part.rows, self.part.weight)[1]
+    def transform(self) -> ColumnTransform:
+        """What the design does to the columns; coefficients outside are in raw units."""
+        return self.space.transform(self.part)
 
     @property
     def loss(self) -> Loss:
@@ -89,14 +89,14 @@ class Training:
         return evaluating(self.design, self.loss.recipe) is None
 
     def release(self) -> None:
-        """Let go of the design, not of its scale; it is made again if it is needed again."""
+        """Let go of the design, not of its transform; it is made again if it is needed again."""
         self.__dict__.pop("design", None)
         self.__dict__.pop("_objective", None)
         self.space.release()
 
     def solve(self, alpha: float, start: Vector | None, callbacks: Sequence[Callback]) -> SolverResult:
         """Minimise at one alpha, from coefficients in raw units."""
-        objective = self._objective.with_alpha(alpha)  # this finds the scale, too
+        objective = self._objective.with_alpha(alpha)  # this finds the transform, too
         first = None if start is None else self.scaled(start)
         if self._planes is None:
             self._planes = CuttingPlanes(alpha, objective.n_features)
@@ -145,7 +145,7 @@ class Training:
 
         It ends where a step costs so many passes that solving a few alphas one by one is cheaper.
         """
-        design = self.design  # this finds the scale, too
+        design = self.design  # this finds the transform, too
         self._solution, self._heard = None, []
         if self._planes is None:
             self._planes = CuttingPlanes(alpha_max, design.shape[1])
@@ -167,11 +167,11 @@ class Training:
 
     def raw(self, w: Vector) -> Vector:
         """Return coefficients in raw units."""
-        return w if self.scale is None else w / self.scale
+        return self.transform.raw(w)
 
     def scaled(self, w: Vector) -> Vector:
         """Return coefficients in the units of the design."""
-        return w if self.scale is None else w * self.scale
+        return self.transform.transformed(w)
 
     def balance(self) -> float:
         """Return the alpha at which a step along the gradient brings the margins to about 1.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.designs import ColumnTransform
 from marginrank.model_selection import Search, Selection
 from marginrank.solvers import ShiftedCG
 from marginrank.validation import Vector
@@ -139,18 +140,18 @@ class FoldTables:
         self._alphas = alphas
         self._stopping = stopping
         self._ended: tuple[list[Array], Array | float] = ([], 0.0)
-        self._begun: tuple[ValidationTable, Vector | None] | None = None
+        self._begun: tuple[ValidationTable, ColumnTransform] | None = None
 
-    def begin(self, table: ValidationTable, scale: Vector | None) -> None:
-        """Take note of a fold that is about to be run, and of what its columns are divided by."""
-        self._begun = (table, scale)
+    def begin(self, table: ValidationTable, transform: ColumnTransform) -> None:
+        """Take note of a fold that is about to be run, and of what is done to its columns."""
+        self._begun = (table, transform)
 
     def end(self, cg: ShiftedCG) -> None:
         """Take note of the end of its run."""
         assert self._begun is not None
-        (table, scale), (tables, sums) = self._begun, self._ended
+        (table, transform), (tables, sums) = self._begun, self._ended
         models = table.best_w if self._stopping else cg.w
-        self._ended = [*tables, table.table], sums + (models if scale is None else models / scale)
+        self._ended = [*tables, table.table], sums + transform.raw(models)
 
     def catch_up(self, cg: ShiftedCG | None) -> bool:
         """Tell whether there are models; where no run has ended, take that which an interrupt ended."""

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances, manhattan_distances
 
+from marginrank.designs.chunked import plain_design
+from marginrank.designs.columns import shifted_rows
 from marginrank.exceptions import MarginRankError
-from marginrank.feature_maps.kernel_columns import with_small_indices
+from marginrank.feature_maps.kernel_columns import DIFFERENCES, with_small_indices
 from marginrank.feature_maps.row_draws import DistinctRows
 from marginrank.parameters import check_positive
+from marginrank.scaling import large_offset
 from marginrank.validation import Matrix, Vector, is_sparse
 
 # Half a million distances give the median to a fraction of a percent.
@@ -29,8 +32,9 @@ def resolve_gamma(
     gamma : float or {"scale", "median"}
         A number is taken as it is. "scale" is ``1 / (n_features * Var)`` over all entries of X, as in
         scikit-learn's SVC, with the standard deviation instead where the kernel's distance is of the first
-        power (laplacian, chi2). "median" is 1 over the median of the kernel's own distance between rows:
-        squared Euclidean, L1, or chi-squared.
+        power (laplacian, chi2). For kernels of differences (rbf, laplacian) a large common offset of a
+        column, more than 1024 times its range, is taken off first. "median" is 1 over the median of the
+        kernel's own distance between rows: squared Euclidean, L1, or chi-squared.
     kernel : str
         The name of the kernel.
     X : ndarray or CSR matrix
@@ -48,10 +52,23 @@ def resolve_gamma(
     if kernel not in UNITS:
         return None
     if isinstance(gamma, str) and gamma == "scale":
-        return _scale(X, UNITS[kernel], weight)
+        return _scale(without_offsets(X) if kernel in DIFFERENCES else X, UNITS[kernel], weight)
     if isinstance(gamma, str) and gamma == "median":
         return _median(X, kernel, rng, weight)
     return check_positive(gamma, "gamma", "a positive, finite number, 'scale' or 'median'")
+
+
+def without_offsets(X: Matrix) -> Matrix:
+    """Return rows less the large common offsets of their columns; of sparse rows, of columns that all have.
+
+    Examples
+    --------
+    >>> without_offsets(np.array([[1e9, 1.0], [1e9 + 2.0, 3.0]])).tolist()
+    [[-1.0, 1.0], [1.0, 3.0]]
+    """
+    found = plain_design(X, n_threads=1).column_range
+    shift = np.where(found.full, large_offset(found.low, found.high), 0.0)
+    return shifted_rows(X, shift) if shift.any() else X
 
 
 def _scale(X: Matrix, power: int, weight: Vector | None) -> float:
@@ -84,6 +101,7 @@ def _median(X: Matrix, kernel: str, rng: np.random.RandomState, weight: Vector |
         )
     distinct = DistinctRows(X, weight, rng)
     sample = X[distinct.rows[distinct.draw(_MEDIAN_ROWS)]]
+    sample = without_offsets(sample) if kernel in DIFFERENCES else sample
     sample = with_small_indices(sample) if is_sparse(sample) else sample
     if kernel == "rbf":
         distance = euclidean_distances(sample, squared=True)

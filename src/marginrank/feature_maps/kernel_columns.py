@@ -29,6 +29,8 @@ KERNELS: Mapping[str, tuple[Callable[..., Any] | None, tuple[str, ...]]] = {
     "chi2": (chi2_kernel, ("gamma",)),
     "precomputed": (None, ()),
 }
+#: Kernels of the difference of two rows, which no common offset changes.
+DIFFERENCES = ("rbf", "laplacian")
 # Squared distances from products lose digits where rows lie far from the centre: in float32 the exponent
 # is off by about 1e-7 times this, and beyond it the products are done in float64.
 _LARGEST_FLOAT32_EXPONENT = 16.0
@@ -88,7 +90,9 @@ class KernelColumns:
         """Make the exponent ``2 gamma x.l - gamma |x|^2 - gamma |l|^2`` one product of wider matrices."""
         landmarks = np.asarray(self._landmarks, dtype=np.float64)
         # The kernel sees differences only, and products lose fewer digits about the centre.
-        self._centre = landmarks.mean(axis=0)
+        # The mean of equal numbers need not be that number; subtracting the number itself leaves 0.
+        low, high = landmarks.min(axis=0), landmarks.max(axis=0)
+        self._centre = np.where(low == high, low, landmarks.mean(axis=0))
         centred = landmarks - self._centre
         squares = np.einsum("ij,ij->i", centred, centred)
         far = gamma * float(squares.max()) > _LARGEST_FLOAT32_EXPONENT

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs import MatrixDesign
+from marginrank.designs import ColumnTransform, MatrixDesign
+from marginrank.designs.columns import IDENTITY
 from marginrank.exceptions import MarginRankError
 from marginrank.finite import finite_scores
 from marginrank.least_squares_certificate import LeastSquaresCertificate, Model
@@ -54,12 +55,12 @@ class LinearPath(RankPath):
         X: Matrix,
         n_jobs: int | None,
         *,
-        scale: Vector | None = None,
+        transform: ColumnTransform = IDENTITY,
         feature_names: tuple[str, ...] | None = None,
         origin: PathOrigin | None = None,
     ) -> None:
         super().__init__(X, n_jobs, feature_names=feature_names, origin=origin)
-        self._scale = scale
+        self._transform = transform
 
     @property
     def alpha_max_(self) -> float:
@@ -171,7 +172,7 @@ class LinearPath(RankPath):
         return self.alpha_max_, self.alpha_min_
 
     def _model_parts(self, alpha: float) -> dict[str, Any]:
-        return {"coef": self.coef_at(alpha), "column_scale": self._scale}
+        return {"coef": self.coef_at(alpha), "column_scale": self._transform.scale}
 
     def _check(self, alphas: Any, name: str = "alpha") -> Vector:
         found = np.array([check_positive(alphas[0], name)]) if name == "alpha" else check_grid(alphas, name)
@@ -226,11 +227,11 @@ class LinearRankPath(LinearPath):
         error: float,
         eps: float,
         status: str,
-        scale: Vector | None = None,
+        transform: ColumnTransform = IDENTITY,
         feature_names: tuple[str, ...] | None = None,
         origin: PathOrigin | None = None,
     ) -> None:
-        super().__init__(X, n_jobs, scale=scale, feature_names=feature_names, origin=origin)
+        super().__init__(X, n_jobs, transform=transform, feature_names=feature_names, origin=origin)
         self.alphas = alphas
         self.coefs = coefs
         self.eps = eps
@@ -308,13 +309,13 @@ class LeastSquaresPath(LinearPath):
         *,
         spectral: SpectralPath,
         certificate: LeastSquaresCertificate,
-        scale: Vector | None,
+        transform: ColumnTransform,
         alpha_max: float,
         alpha_min: float,
         feature_names: tuple[str, ...] | None = None,
         origin: PathOrigin | None = None,
     ) -> None:
-        super().__init__(X, n_jobs, scale=scale, feature_names=feature_names, origin=origin)
+        super().__init__(X, n_jobs, transform=transform, feature_names=feature_names, origin=origin)
         self.alphas = np.array([alpha_max, alpha_min])
         self.status_ = "finished"
         self.n_passes_ = 1.0
@@ -333,7 +334,7 @@ class LeastSquaresPath(LinearPath):
             From ``alpha_min_`` to ``alpha_max_``.
         """
         w = self._spectral.coefficients(self._check(alphas, "alphas"))[:, 0]
-        return w if self._scale is None else w / self._scale
+        return self._transform.raw(w)
 
     def objective_at(self, alpha: float) -> tuple[float, float]:
         """Return an upper bound of the objective of the model, and a lower bound of the optimum.

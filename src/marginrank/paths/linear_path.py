@@ -15,8 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from marginrank import validation as gate
 from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
-from marginrank.designs import Design, ScaledDesign, matrix_design
+from marginrank.designs import ColumnTransform, ComparedRows, Design, column_transform, matrix_design
 from marginrank.designs.centred import CentredRows
+from marginrank.designs.columns import IDENTITY
 from marginrank.designs.gram import centred_gram
 from marginrank.exceptions import MarginRankError
 from marginrank.least_squares_certificate import LeastSquaresCertificate
@@ -28,11 +29,10 @@ from marginrank.paths.linear_model import LeastSquaresPath, LinearPath, LinearRa
 from marginrank.paths.linear_progress import LinearPathLine, LinearPathProgress
 from marginrank.paths.path_base import PathOrigin
 from marginrank.paths.tracing import PathTracer
-from marginrank.scaling import Scale, column_scale
+from marginrank.scaling import Scale
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.solvers.spectral import SpectralPath, direct_pays
 from marginrank.threads import one_blas_thread, resolve_threads
-from marginrank.validation import Vector
 
 _DECADES = 1e-5  # alpha_min by default, of alpha_max
 _DIRECT_ALPHAS = 200
@@ -41,24 +41,24 @@ _SMALLEST_EPS = 1e-8  # steps shrink with its root, and bounds lose their digits
 
 @dataclass(frozen=True)
 class PathProblem:
-    """Design and loss of a path, in the units of the columns' scale.
+    """Design and loss of a path, in the units of the transformed columns.
 
     Parameters
     ----------
     data : RankingData
         The rows.
     design : Design
-        Products with them, columns divided by ``scale``.
+        Products with their transformed columns.
     loss : Loss
         Any convex loss that is never negative.
-    scale : ndarray or None
-        What the columns are divided by.
+    transform : ColumnTransform
+        What is done to the columns.
     """
 
     data: RankingData
     design: Design
     loss: Loss
-    scale: Vector | None
+    transform: ColumnTransform = IDENTITY
 
     def balance(self) -> float:
         """Return the alpha at which a step along the gradient at zero brings the margins to about 1."""
@@ -255,13 +255,13 @@ def certified_path(
         problem.data.X,
         n_jobs,
         alphas=np.array(tracer.alphas),
-        coefs=models if problem.scale is None else models / problem.scale,
+        coefs=problem.transform.raw(models),
         nodes=tracer.nodes,
         lines=tracer.lines,
         error=tracer.error,
         eps=eps,
         status=status,
-        scale=problem.scale,
+        transform=problem.transform,
         feature_names=problem.data.feature_names,
         origin=origin,
     )
@@ -291,7 +291,7 @@ def _direct_path(
         rows=view.rows,
         sample_weight=view.sample_weight,
         query_weight=view.query_weight,
-        scale=problem.scale,
+        transform=problem.transform,
         n_threads=resolve_threads(n_jobs),
     )
     top, bottom = _interval(problem, alpha_max, alpha_min)
@@ -302,7 +302,7 @@ def _direct_path(
         n_jobs,
         spectral=spectral,
         certificate=LeastSquaresCertificate(problem.design, problem.loss),
-        scale=problem.scale,
+        transform=problem.transform,
         alpha_max=top,
         alpha_min=bottom,
         feature_names=problem.data.feature_names,
@@ -332,13 +332,14 @@ def path_problem(
     check_choice("scale", scale, (None, "standard", "minmax"))
     rows = weight = None
     if data.pairs is not None:
-        loss = by_pair(data.training_pairs(), data.n_rows)
+        training = data.training_pairs()
+        loss, compared = by_pair(training, data.n_rows), ComparedRows(pairs=training.pairs)
     else:
         view = data.training_view()
         rows, weight, loss = view.rows, view.sample_weight, by_query(view)
-    design: Design = matrix_design(data.X, rows, n_threads=threads)
-    divisor = None if scale is None else column_scale(data.X, scale, rows, weight)
-    return PathProblem(data, design if divisor is None else ScaledDesign(design, divisor), loss, divisor)
+        compared = ComparedRows(query_ptr=view.query_ptr)
+    transform = column_transform(data.X, rows, compared, scale=scale, weight=weight, n_threads=threads)
+    return PathProblem(data, matrix_design(data.X, rows, transform, n_threads=threads), loss, transform)
 
 
 def _interval(problem: PathProblem, alpha_max: Any, alpha_min: Any) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from brute_force import random_view, relative_error
 from marginrank.chunks import ChunkedMatrix, TreeSum
-from marginrank.designs import ChunkedDesign, MatrixDesign, ScaledDesign, matrix_design
+from marginrank.designs import ChunkedDesign, ColumnTransform, MatrixDesign, TransformedDesign, matrix_design
 from marginrank.designs.remote import RemoteDesign
 from marginrank.engines import RemoteMatrix, SerialEngine, finished_sum, partial_sums, subtrees
 from marginrank.exceptions import MarginRankError
@@ -112,11 +112,13 @@ def test_losses_are_evaluated_where_the_rows_are(name):
     loss, X = LOSSES[name], matrix()
     rng = np.random.default_rng(2)
     scale, w, v = rng.lognormal(size=N_COLS), rng.normal(size=N_COLS), rng.normal(size=N_COLS)
-    want = Objective(ScaledDesign(MatrixDesign(X, n_threads=1), scale), loss, 0.1)
+    want = Objective(TransformedDesign(MatrixDesign(X, n_threads=1), ColumnTransform(scale=scale)), loss, 0.1)
     answers = []
     for groups in placements(len(BORDERS) - 1):
         for n_threads in (1, 2):
-            design = ScaledDesign(RemoteDesign(afar(X, BORDERS, groups, n_threads)), scale)
+            design = TransformedDesign(
+                RemoteDesign(afar(X, BORDERS, groups, n_threads)), ColumnTransform(scale=scale)
+            )
             objective = Objective(design, loss, 0.1)
             assert objective.afar is not None
             point, expected = objective.at(w), want.at(w)

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from brute_force import random_view, relative_error
 from marginrank.chunks import ChunkedMatrix
-from marginrank.designs import ScaledDesign, matrix_design
+from marginrank.designs import ColumnTransform, TransformedDesign, matrix_design
 from marginrank.designs.lockstep import in_lockstep
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
@@ -194,10 +194,10 @@ def test_samples_are_those_of_the_fold_and_scales_go_around(X, chunks):
 
     def work(design, k):
         weights = np.ones(design.shape[0])
-        scaled = ScaledDesign(design, scale)
+        scaled = TransformedDesign(design, ColumnTransform(scale=scale))
         return scaled.centred_squares(weights, ptr[k]), scaled.scores(np.ones(N_COLS))
 
     for k, (squares, scores) in enumerate(folds.run(work, work)):
-        own = ScaledDesign(folds.alone[k], scale)
+        own = TransformedDesign(folds.alone[k], ColumnTransform(scale=scale))
         assert np.array_equal(squares, own.centred_squares(np.ones(own.shape[0]), ptr[k]))
         assert relative_error(scores, own.scores(np.ones(N_COLS))) < ROUNDING

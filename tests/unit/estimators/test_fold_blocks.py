@@ -279,7 +279,7 @@ def training_of(space, n_columns):
 
 
 def raw(X):
-    return training_of(RawColumns(X, None, 1), X.shape[1])
+    return training_of(RawColumns(X, None, None, 1), X.shape[1])
 
 
 def test_folds_share_reads_where_reads_cost_most(tmp_path):

@@ -18,7 +18,7 @@ def test_the_path_of_a_structured_loss_is_within_eps_of_separate_solutions():
     view = data.training_view()
     loss = structured_loss(view, "map", n_threads=1)
     design = MatrixDesign(data.X, view.rows, n_threads=1)
-    path = certified_path(PathProblem(data, design, loss, None), 1.0, 1e-2, 1e-2)
+    path = certified_path(PathProblem(data, design, loss), 1.0, 1e-2, 1e-2)
     assert path.status_ == "finished"
     for alpha in np.geomspace(0.9, 0.011, 15):
         w = path.coef_at(alpha)

@@ -1,0 +1,37 @@
+"""Queries of rows in chunks, as the chunks see them, and where a chunk ends within one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank.chunks import Section
+from marginrank.designs.columns import Mask, rows_differ
+from marginrank.validation import Matrix
+
+Rows = NDArray[np.int64]
+
+
+def section_queries(section: Section, query_ptr: Rows) -> Rows:
+    """Return the offsets of the queries, or parts of them, within a section.
+
+    Examples
+    --------
+    >>> section_queries(Section(0, 3, 8, None), np.array([0, 2, 5, 9])).tolist()
+    [0, 2, 5]
+    """
+    inside = query_ptr[(query_ptr > section.first) & (query_ptr < section.last)]
+    return np.concatenate(([section.first], inside, [section.last])).astype(np.int64) - section.first
+
+
+def border_differences(
+    sections: Sequence[Section], query_ptr: Rows, take: Callable[[Rows], Matrix]
+) -> Mask | np.bool_:
+    """Return the columns that differ across the borders of sections that cut a query."""
+    starts = np.array([section.first for section in sections], dtype=np.int64)
+    cut = starts[~np.isin(starts, query_ptr)]
+    if not len(cut):
+        return np.False_
+    return rows_differ(take(cut - 1), take(cut))
