@@ -17,7 +17,9 @@
 #include "marginrank/block_passes.hpp"
 #include "marginrank/matrix.hpp"
 #include "marginrank/pair_loss.hpp"
+#include "marginrank/column_range.hpp"
 #include "marginrank/passes.hpp"
+#include "marginrank/varying_columns.hpp"
 #include "plain_matrix.hpp"
 
 namespace {
@@ -135,7 +137,8 @@ void products_have_the_bits_of_those_in_memory() {
         for (std::int64_t r = 0; r < n_rows; ++r)
             if (r % 7 != 2 && r % 50 < 30) some.push_back(r);
         const Vec W = reals(random, 3 * n_cols), G = reals(random, 3 * n_rows);
-        for_each_file(p, [&](const auto& held, const auto& filed) {
+        const Vec shift = reals(random, p.n_cols);
+        for_each_file(p, [&](auto held, auto filed) {
             const auto few = static_cast<std::int64_t>(some.size());
             const Products all(Crew(1), held, RowList{nullptr}, n_rows, W, G);
             const Products part(Crew(1), held, RowList{some.data()}, few, W, G);
@@ -143,6 +146,20 @@ void products_have_the_bits_of_those_in_memory() {
                 CHECK(all == Products(Crew(threads), filed, RowList{nullptr}, n_rows, W, G));
                 CHECK(part == Products(Crew(threads), filed, RowList{some.data()}, few, W, G));
             }
+            held.shift = filed.shift = shift.data();
+            const Products less(Crew(1), held, RowList{some.data()}, few, W, G);
+            CHECK(less == Products(Crew(2), filed, RowList{some.data()}, few, W, G));
+            Vec low(shift.size()), high(shift.size()), low_there(shift.size()), high_there(shift.size());
+            std::vector<std::uint8_t> full(shift.size()), full_there(shift.size());
+            const RowList list{some.data()};
+            marginrank::column_range(Crew(1), held, list, few, low.data(), high.data(), full.data());
+            marginrank::column_range(Crew(2), filed, list, few, low_there.data(), high_there.data(), full_there.data());
+            CHECK(low == low_there && high == high_there && full == full_there);
+            std::vector<std::uint8_t> varies(shift.size()), varies_there(shift.size());
+            const Rows ptr{0, few / 3, few};
+            marginrank::find_varying_columns(Crew(1), held, list, ptr.data(), 2, varies.data());
+            marginrank::find_varying_columns(Crew(2), filed, list, ptr.data(), 2, varies_there.data());
+            CHECK(varies == varies_there);
         });
     }
 }

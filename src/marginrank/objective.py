@@ -21,16 +21,14 @@ from marginrank.losses.base import Loss, Recipe, ScorePoint, Vector
 from marginrank.rounding import LATER, TINY, UNIT, LossRounding, PlaneRounding, upward
 
 _SMALLEST_FUSED_STEP = 1e-3
-_ROUNDING = 1e-13
 _LEAST_SQUARE = 1e-290
 
 
 def natural_alpha(design: Design, loss: Loss) -> float:
     """Return the alpha at which a step along the gradient at zero brings the margins to about 1.
 
-    Above it the model is hardly more than that gradient; it follows the units of X. Where a column is
-    constant within queries, its terms cancel out but for their last bits; that counts as nothing. How large
-    the terms are is told by the same product without the signs and with random ones.
+    Above it the model is hardly more than that gradient; it follows the units of X. What may be the rounding
+    of the product, because the terms of a column cancel out, counts as nothing.
 
     Returns
     -------
@@ -38,9 +36,9 @@ def natural_alpha(design: Design, loss: Loss) -> float:
         0 where no column pulls in any direction.
     """
     slope = loss.at(np.zeros(loss.n_rows)).gradient
-    signs = np.random.RandomState(0).choice([-1.0, 1.0], loss.n_rows)
-    gradient, *terms = design.adjoint_block(np.array([slope, np.abs(slope), signs * slope]))
-    gradient[np.abs(gradient) <= _ROUNDING * np.sum(np.abs(terms), axis=0)] = 0.0
+    gradient, rounding = design.adjoint(slope), design.rounding()
+    unit = 0.5 * np.finfo(np.float64).eps * rounding.adjoint_steps * float(np.abs(slope).sum())
+    gradient = np.where(np.abs(gradient) > unit * rounding.column, gradient, 0.0)
     return squared_length(gradient)
 
 

@@ -178,7 +178,7 @@ class Training:
 
         Above it the model is hardly more than the gradient of the risk at zero; it follows the units of X.
         """
-        self.passes += 1.5
+        self.passes += 0.5
         return natural_alpha(self.design, self.loss)
 
 

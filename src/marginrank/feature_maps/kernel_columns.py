@@ -17,6 +17,7 @@ from sklearn.metrics.pairwise import (
 )
 
 from marginrank.designs.row_products import RowProduct
+from marginrank.scaling import large_offset
 from marginrank.sparse_matrices import summed
 from marginrank.validation import Matrix, is_sparse
 
@@ -75,6 +76,7 @@ class KernelColumns:
         self._parameters = {name: parameters[name] for name in takes}
         self._landmarks = landmarks
         self._dense_only = kernel == "chi2"
+        self._apart: NDArray[np.int64] | None = None
         self.kernel = kernel
         self.width = landmarks.shape[0]
         self.dtype = np.dtype(dtype)
@@ -83,6 +85,8 @@ class KernelColumns:
             self._prepare_rbf(float(parameters["gamma"]))
         elif is_sparse(landmarks):
             self._landmarks = with_small_indices(landmarks)
+            if kernel == "rbf":
+                self._set_apart()
         elif kernel in _PRODUCTS:
             self._landmarks = landmarks.astype(self.dtype, copy=False)
 
@@ -120,7 +124,39 @@ class KernelColumns:
         else:
             out[...] = self._by_function(X)
 
+    def _set_apart(self) -> None:
+        """Set columns apart in which all sparse landmarks have a large common offset.
+
+        Distances of sparse rows are made of products, in which it would drown them. The kernel is a product
+        over the columns, and theirs is computed from differences.
+        """
+        entries = self._landmarks.tocsc()
+        apart, full = [], np.diff(entries.indptr) == self.width
+        for j in np.flatnonzero(full):
+            column = entries.data[entries.indptr[j] : entries.indptr[j + 1]].astype(np.float64)
+            if large_offset(column.min(keepdims=True), column.max(keepdims=True))[0] != 0.0:
+                apart.append(j)
+        if apart:
+            self._apart = np.array(apart)
+            self._apart_landmarks = self._landmarks[:, self._apart].toarray().astype(np.float64)
+            self._landmarks = _without_columns(self._landmarks, self._apart)
+
     def _by_function(self, X: Matrix) -> NDArray[Any]:
+        if self._apart is not None:
+            return self._with_columns_apart(X, self._apart)
+        return self._of_pairs(X)
+
+    def _with_columns_apart(self, X: Matrix, apart: NDArray[np.int64]) -> NDArray[Any]:
+        columns = X[:, apart]
+        columns = np.asarray(columns.toarray() if is_sparse(columns) else columns, dtype=np.float64)
+        squares = np.zeros((X.shape[0], self.width))
+        for x, landmark in zip(columns.T, self._apart_landmarks.T, strict=True):
+            squares += np.square(np.subtract.outer(x, landmark))
+        return np.asarray(
+            self._of_pairs(_without_columns(X, apart)) * np.exp(-self._parameters["gamma"] * squares)
+        )
+
+    def _of_pairs(self, X: Matrix) -> NDArray[Any]:
         landmarks = self._landmarks
         if self._dense_only:  # only this block of X, and the landmarks
             X, landmarks = (M.toarray() if is_sparse(M) else np.require(M, None, "W") for M in (X, landmarks))
@@ -152,6 +188,17 @@ class KernelColumns:
         out *= self._parameters["gamma"]
         out += self._parameters["coef0"]
         np.power(out, self._parameters["degree"], out=out, casting="same_kind")
+
+
+def _without_columns(X: Matrix, columns: NDArray[np.int64]) -> Matrix:
+    """Return rows with zeros in some columns."""
+    if not is_sparse(X):
+        X = X.copy()
+        X[:, columns] = 0.0
+        return X
+    kept = ~np.isin(X.indices, columns)
+    ends = np.concatenate(([0], np.cumsum(kept)))[X.indptr].astype(X.indptr.dtype)
+    return type(X)((X.data[kept], X.indices[kept], ends), shape=X.shape)
 
 
 def _normalized(X: NDArray[Any]) -> NDArray[Any]:

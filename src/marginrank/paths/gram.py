@@ -15,6 +15,7 @@ from marginrank.exceptions import MarginRankError, shown
 from marginrank.finite import as_outside
 from marginrank.memory import physical_memory
 from marginrank.parameters import check_choice, check_number, check_positive
+from marginrank.scaling import large_offset
 from marginrank.validation import Vector, is_sparse
 
 Matrix = NDArray[np.float64]
@@ -73,6 +74,11 @@ class Kernel:
         """Whether users pass the matrix itself."""
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
+    @property
+    def _is_of_distances(self) -> bool:
+        """Whether distances are made of products, in which a common offset of the rows would drown them."""
+        return isinstance(self.kernel, str) and self.kernel == "rbf"
+
     def gamma_in_use(self, n_features: int) -> float:
         """Return gamma, or the default of scikit-learn where None was given."""
         if self.gamma is not None:
@@ -95,6 +101,9 @@ class Kernel:
         # the values. float64 rows, because differences of float32 ones are squared.
         with np.errstate(over="ignore", invalid="ignore"):
             X, Y = (rows.astype(np.float64, copy=False) for rows in (X, Y))
+            if self._is_of_distances and not is_sparse(X) and not is_sparse(Y):
+                offset = large_offset(Y.min(axis=0), Y.max(axis=0))
+                X, Y = (X - offset, Y - offset) if offset.any() else (X, Y)
             values = pairwise_kernels(X, Y, metric=metric, filter_params=True, **options)
         return np.ascontiguousarray(values, dtype=np.float64)
 

@@ -6,7 +6,7 @@ from dask_cases import ranking_data, serially
 from distributed import default_client
 
 from limits import HANG
-from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM, write_dataset
+from marginrank import KernelRankSVM, RankingData, RankRLS, RankSVM, StructuredRankSVM, write_dataset
 from marginrank.distributed import DaskEngine, DaskRanker, RemoteData
 from marginrank.distributed.cluster import Cluster
 from marginrank.distributed.disk_chunks import disk_chunks
@@ -66,6 +66,17 @@ def test_a_ranker_over_workers_has_the_model_of_a_plain_one(client, tmp_path):
     assert ranker.score(ds) == ranker.ranker_.score(data)
     by_address = DaskRanker(RankSVM(alpha=1e-2, tol=1e-3), client.scheduler.address).fit(str(ds.path))
     assert np.array_equal(by_address.to_model().predict(data), ranker.predict(ds))
+
+
+def test_workers_subtract_offsets_of_columns(client, tmp_path):
+    data = ranking_data()
+    X = np.column_stack([data.X, 1e15 + data.qid, 1.7e9 + np.arange(480) % 7])
+    write_dataset(tmp_path / "a.mrd", RankingData(X, data.y, qid=data.qid), chunk_rows=160)
+    plain = RankSVM(alpha=1e-2, tol=1e-3).fit(RankingData(X[:, :-2], data.y, qid=data.qid))
+    ranker = RankSVM(alpha=1e-2, tol=1e-3).fit(on_workers(client, tmp_path / "a.mrd", 2, mmap=False))
+    assert ranker.coef_[-2] == 0.0
+    assert ranker.lower_bound_ <= plain.objective_  # one column more cannot make the optimum worse
+    assert np.array_equal(ranker.coef_, ranker.fit(serially(tmp_path / "a.mrd")).coef_)
 
 
 def test_without_a_client_processes_come_and_go(tmp_path):

@@ -115,3 +115,20 @@ def test_what_needs_rows_in_memory_is_refused():
         KernelRankSVM(n_components=5).fit(there)
     with pytest.raises(MarginRankError, match="not normalised within queries"):
         there.normalized_by_query()
+
+
+@pytest.mark.parametrize("csr", [False, True], ids=["dense", "csr"])
+def test_offsets_of_columns_are_subtracted_where_the_rows_are(ranker, queries, csr):
+    data = ranking_data(queries=queries)
+    ids = np.zeros(600) if data.qid is None else data.qid
+    signal = np.round(100 * data.X[:, 0]) / 128
+    X = np.column_stack([data.X[:, 1:], 1.7e9 + signal, 1e15 + ids])
+    stored = sparse.csr_matrix(X) if csr else X
+    small = RankingData(np.column_stack([data.X[:, 1:], signal]), data.y, qid=data.qid)
+    plain, bound = ranker.fit(small).objective_, ranker.lower_bound_
+    shifted = RankingData(stored, data.y, qid=data.qid)
+    coef = ranker.fit(afar(shifted, 5)).coef_
+    assert coef[-1] == 0.0
+    assert ranker.lower_bound_ <= plain * (1 + 1e-12)
+    assert bound <= ranker.objective_ * (1 + 1e-12)
+    assert np.array_equal(ranker.fit(afar(shifted, 5, [[0, 3], [1, 2, 4]], 2)).coef_, coef)

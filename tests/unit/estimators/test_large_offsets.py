@@ -11,7 +11,10 @@ import pytest
 from scipy import sparse
 
 from marginrank import KernelRankSVM, RankingData, RankRLS, RankSVM, StructuredRankSVM, write_dataset
+from marginrank.feature_maps.gamma import resolve_gamma
+from marginrank.feature_maps.kernel_columns import KernelColumns
 from marginrank.paths import rank_path, rank_rls_path, structured_rank_path
+from marginrank.paths.gram import Kernel
 
 QID = np.arange(200) // 10
 RNG = np.random.default_rng(0)
@@ -193,3 +196,23 @@ def test_data_on_disk_are_shifted_as_in_memory(tmp_path, storage, chunk_rows):
         there = model.fit(ds).objective_
         assert model.coef_[-1] == 0.0
         assert there == pytest.approx(here, rel=2e-3)
+
+
+@pytest.mark.parametrize("storage", [np.array, sparse.csr_array])
+def test_kernels_of_distances_do_not_see_an_offset(storage):
+    """Distances in exact arithmetic, to what a few roundings of the exponent leave."""
+    signal = np.round(64 * Z) / 64  # exact beside the offset
+    X = storage(beside(2.0**40 + np.round(64 * Z[:, 0]) / 64, signal))
+    small = beside(np.round(64 * Z[:, 0]) / 64, signal)
+    want = np.exp(-0.3 * np.square(small[:, None] - small[None, :]).sum(axis=2))
+    columns = KernelColumns("rbf", X[:50], {"gamma": 0.3}, np.dtype("float64"))
+    found = np.empty((200, 50))
+    columns.transform_block(X, found)
+    np.testing.assert_allclose(found, want[:, :50], rtol=1e-12)
+    if storage is np.array:
+        np.testing.assert_allclose(Kernel("rbf", gamma=0.3)(X, X), want, rtol=1e-12)
+    for gamma in ("scale", "median"):
+        rng = np.random.RandomState(0)
+        known = resolve_gamma(gamma, "rbf", X, rng)
+        centred = np.column_stack([signal, small[:, -1] - 0.5 * (small[:, -1].min() + small[:, -1].max())])
+        assert known == pytest.approx(resolve_gamma(gamma, "rbf", storage(centred), rng), rel=1e-2)
