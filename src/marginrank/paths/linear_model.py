@@ -224,7 +224,6 @@ class LinearRankPath(LinearPath):
         coefs: Array,
         nodes: list[Node],
         lines: LowerLines,
-        error: float,
         eps: float,
         status: str,
         transform: ColumnTransform = IDENTITY,
@@ -240,7 +239,6 @@ class LinearRankPath(LinearPath):
         self.n_solutions_ = self.n_cuts_ = 0
         self._nodes = np.array(nodes)[::-1]
         self._lines = lines
-        self._error = error
 
     def __repr__(self) -> str:
         return (
@@ -268,7 +266,7 @@ class LinearRankPath(LinearPath):
         """
         wanted = self._check([alpha])
         product = float(np.interp(wanted, self._nodes[:, 0], self._nodes[:, 1])[0])
-        value = upward(product / float(wanted[0]) + self._error, 8.0)
+        value = upward(product / float(wanted[0]), 8.0)
         bound = float(self._lines.at(wanted)[0] / wanted[0]) * (1.0 - 4.0 * UNIT)
         return value, min(bound, value)
 

@@ -258,7 +258,6 @@ def certified_path(
         coefs=problem.transform.raw(models),
         nodes=tracer.nodes,
         lines=tracer.lines,
-        error=tracer.error,
         eps=eps,
         status=status,
         transform=problem.transform,
