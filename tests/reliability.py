@@ -86,6 +86,13 @@ def _malformed_inputs() -> int:
     return len(malformed.REFUSED) + len(malformed.READ) + len(malformed_others.BAD)
 
 
+def _certificates() -> list[tuple[str, str]]:
+    sys.path.insert(0, str(ROOT / "tests" / "certificates"))
+    import problems
+
+    return problems.first_problems(problems.IN_EVERY_RUN)
+
+
 def _documented_examples() -> int:
     sources = (path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
     return sum(len(re.findall(r"^\s*Examples\n\s*-------", source, re.MULTILINE)) for source in sources)
@@ -96,6 +103,8 @@ COUNTS: dict[str, Callable[[], int]] = {
     "contract tests": _count_tests("contract"),
     "property tests": _count_tests("property"),
     "reference tests": _count_tests("reference"),
+    "problems whose certificates are held against exact arithmetic": lambda: len(_certificates()),
+    "classes of such problems": lambda: len({problem[:2] for problem in _certificates()}),
     "C++ test programs": lambda: len(list(NATIVE_TESTS.glob("test_*.cpp"))),
     "kernel headers under sanitizers": lambda: len(headers_under_test()),
     "compiled kernels with an oracle": lambda: len(ORACLES),
