@@ -110,12 +110,14 @@ class LeastSquaresLoss(NativeLoss):
         spread = reach + self._label_reach
         largest = min(self._outlier * sqrt(value), 2.0 * spread) if value > 0.0 else 0.0
         slope = self._relative * (length + 2.0 * largest)
-        error = self._relative * value + (self._relative * largest) ** 2
+        missed = self._relative * largest
+        error = self._relative * value + missed * missed  # a power would raise where this is infinite
         return LossRounding(error, slope, 4.0 * UNIT * spread)
 
     def risen(self, value: float, shift: float) -> float:
         """Return what the risk is at most after a move: its root is a norm of the errors."""
-        return float((sqrt(value) + shift) ** 2)
+        root = sqrt(value) + shift
+        return root * root
 
     def steepest(self, value: float) -> float:
         """Return the largest 1-norm of a gradient: twice the mean error, at most its root mean square."""

@@ -162,7 +162,8 @@ class SquaredHingeLoss(PairwiseLoss):
 
     def risen(self, value: float, shift: float) -> float:
         """Return what the risk is at most after a move: its root is a norm of the slacks."""
-        return float((sqrt(value) + 2.0 * shift) ** 2)
+        root = sqrt(value) + 2.0 * shift
+        return root * root
 
     def steepest(self, value: float) -> float:
         """Return the largest 1-norm of a gradient: four times the mean slack, which is at most the root."""
