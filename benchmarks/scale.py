@@ -14,7 +14,7 @@ stretches, that of processor times.
     python benchmarks/scale.py --limit 700              # 2.1 GB, converted and trained within 700 MB
 
 With ``--limit`` a process converts LETOR text and trains on the result, three times as large as the limit on
-all that it may allocate (RLIMIT_DATA; files that are mapped do not count, so the chunks are read). It first
+all that it may allocate (RLIMIT_DATA). It first
 shows that an allocation of the size of the limit fails.
 """
 
@@ -158,16 +158,15 @@ def train_within(megabytes: int, folder: Path, options: argparse.Namespace) -> N
     took, _ = seconds(lambda: convert_to_dataset(text, target, chunk_bytes=chunk, n_jobs=options.jobs))
     size = sum(path.stat().st_size for path in target.glob("chunk-*.bin"))
     print(f"converted {text.stat().st_size / 1e9:.2f} GB of text in {took:.0f} s")
-    for mapped in (False, True):
-        ranker = RankSVM(alpha=1e-3, n_jobs=options.jobs)
-        ds = open_dataset(target, mmap=mapped)
-        took, _ = seconds(lambda ranker=ranker, ds=ds: ranker.fit(ds))
-        print(
-            f"trained on {ds}, {size / 1e9:.2f} GB, {'mapped' if mapped else 'read'}: {took:.0f} s, "
-            f"{ranker.n_passes_:g} passes, gap {ranker.gap_:.1e}"
-        )
+    ranker = RankSVM(alpha=1e-3, n_jobs=options.jobs)
+    ds = open_dataset(target)
+    took, _ = seconds(lambda: ranker.fit(ds))
+    print(
+        f"trained on {ds}, {size / 1e9:.2f} GB: {took:.0f} s, {ranker.n_passes_:g} passes, "
+        f"gap {ranker.gap_:.1e}"
+    )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    print(f"peak of all memory, mapped pages too: {peak:.0f} MB")
+    print(f"peak of all memory: {peak:.0f} MB")
 
 
 def main() -> None:

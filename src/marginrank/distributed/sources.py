@@ -28,7 +28,7 @@ def remote_data(source: Any, y: Any, qid: Any, cluster: Cluster, *, mmap: bool, 
     """Return the data of a source, its features on the workers."""
     _check_paths(source)
     if isinstance(source, str | os.PathLike):
-        source = open_dataset(source, mmap=mmap, verify=verify)
+        source = open_dataset(source, verify=verify)
     if isinstance(source, DiskDataset):
         if y is not None or qid is not None:
             raise MarginRankError("A data set on disk carries y and qid; do not pass them again.")

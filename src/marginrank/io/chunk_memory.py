@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
 import sys
 import threading
 import weakref
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 # Buffers that wait for their next use: one is worked on, one is read into, one is between the two.
 _KEPT = 3
-_POPULATE_READ = 22  # of madvise, Linux 5.14
 _AT_ONCE = 8 << 20
 _PLACES = 64
 
@@ -107,22 +104,3 @@ def _cached(descriptor: int, n_bytes: int) -> bool:
     except (OSError, AttributeError, NotImplementedError):  # it would have to wait, or cannot tell
         return False
     return True
-
-
-def fetch(mapped: NDArray[Any]) -> None:
-    """Wait until the pages of a mapped array are in memory; other threads run meanwhile."""
-    if not (sys.platform == "linux" and _populated(mapped)):
-        mapped.reshape(-1).view(np.uint8)[:: mmap.PAGESIZE].max(initial=0)
-
-
-def _populated(mapped: NDArray[Any]) -> bool:
-    """Whether the system could be told to fetch all pages at once, which costs half of touching them.
-
-    Without the advice to use huge pages: they make going through a cached file cheaper by a quarter, but on
-    the virtual machine where it was tried going through one on disk took three times the processor time,
-    probably because its host takes free memory back.
-    """
-    start = mapped.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
-    length = mapped.ctypes.data + mapped.nbytes - start
-    libc: Any = ctypes.CDLL(None)
-    return bool(libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), _POPULATE_READ) == 0)

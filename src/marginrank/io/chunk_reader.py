@@ -1,4 +1,7 @@
-"""The features of one chunk after another: mapped or read, looked through the first time they are loaded."""
+"""The features of one chunk after another, looked through the first time they are loaded.
+
+Chunks are read, never mapped into memory: when a mapped file is cut short, the system ends the process.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from numpy.typing import NDArray
 from marginrank import validation as gate
 from marginrank.exceptions import MarginRankError
 from marginrank.io import dataset_rows as rows
-from marginrank.io.chunk_memory import Buffers, fetch, read_ahead
+from marginrank.io.chunk_memory import Buffers, read_ahead
 from marginrank.io.dataset_files import (
     Version,
     check_seal,
@@ -33,16 +36,13 @@ class ChunkReader:
         Where the chunks are.
     manifest : Manifest
         What is known of them.
-    mapped : bool
-        Whether to map chunks into memory that are wanted as matrices, instead of reading them.
     verify : bool
         Whether to compare files with their checksums before the first use.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest, *, mapped: bool, verify: bool) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, *, verify: bool) -> None:
         self._folder = folder
         self._manifest = manifest
-        self._mapped = mapped
         self._verify = verify
         self._checked: dict[int, Version] = {}
         self._sealed: dict[int, Version] = {}
@@ -50,22 +50,17 @@ class ChunkReader:
         self._row_pointers: dict[int, tuple[Version, NDArray[Any] | None]] = {}
 
     def __reduce__(self) -> Any:
-        return _reader, (self._folder, self._manifest, self._mapped, self._verify)
+        return _reader, (self._folder, self._manifest, self._verify)
 
     def load(self, number: int) -> Any:
         """Return the features of a chunk as a matrix."""
         self.check(number)
-        arrays = self._features(number)
-        if self._mapped:
-            for values in arrays.values():
-                fetch(values)
-        return rows.matrix_from(arrays, self._manifest.n_features)
+        return rows.matrix_from(self._features(number), self._manifest.n_features)
 
     def load_for_pass(self, number: int) -> Any:
         """Return the features of a chunk for products: rows of a file, which the kernels read on their way.
 
-        That is less work than entering a mapped file into the page table in each pass, and takes no memory
-        but the pieces that threads work on. Only row pointers stay.
+        That takes no memory but the pieces that threads work on. Only row pointers stay.
         """
         version = self.check(number)
         chunk = self._manifest.chunks[number]
@@ -104,8 +99,8 @@ class ChunkReader:
     def _features(self, number: int) -> dict[str, NDArray[Any]]:
         chunk = self._manifest.chunks[number]
         names = [name for name in chunk.arrays if is_feature(name)]
-        return read_arrays(self._folder, chunk, mapped=self._mapped, names=names, buffers=self._buffers)
+        return read_arrays(self._folder, chunk, names=names, buffers=self._buffers)
 
 
-def _reader(folder: Path, manifest: Manifest, mapped: bool, verify: bool) -> ChunkReader:
-    return ChunkReader(folder, manifest, mapped=mapped, verify=verify)
+def _reader(folder: Path, manifest: Manifest, verify: bool) -> ChunkReader:
+    return ChunkReader(folder, manifest, verify=verify)

@@ -159,7 +159,7 @@ def convert_to_dataset(
     return open_dataset(path)
 
 
-def open_dataset(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = True) -> DiskDataset:
+def open_dataset(path: str | os.PathLike[str], *, verify: bool = True) -> DiskDataset:
     """Open a data set that :func:`write_dataset` wrote.
 
     Labels, ids, weights and pairs are read; the features stay on disk.
@@ -168,9 +168,6 @@ def open_dataset(path: str | os.PathLike[str], *, mmap: bool = True, verify: boo
     ----------
     path : path
         The folder.
-    mmap : bool, default=True
-        Map chunks into memory where whole chunks are wanted; they are read otherwise. Passes of training and
-        scoring always read, a small piece at a time. The results are the same.
     verify : bool, default=True
         Compare each chunk with its checksum when it is first used.
 
@@ -189,7 +186,7 @@ def open_dataset(path: str | os.PathLike[str], *, mmap: bool = True, verify: boo
     >>> RankSVM().fit(data).score(data)
     1.0
     """
-    return DiskDataset(Path(path), mapped=bool(mmap), verify=bool(verify))
+    return DiskDataset(Path(path), verify=bool(verify))
 
 
 def _whole(X: Any, y: Any, parts: dict[str, Any]) -> RankingData:

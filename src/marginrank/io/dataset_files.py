@@ -104,14 +104,14 @@ def read_arrays(
     folder: Path,
     entry: ArrayFile,
     *,
-    mapped: bool,
+    mapped: bool = False,
     names: Collection[str] | None = None,
     buffers: Buffers | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Return arrays of a file, by default all, mapped into memory or read; its size must be right.
+    """Return arrays of a file, by default all, read or mapped into memory; its size must be right.
 
     The arrays of a file that is mapped are read from the disk as they are used. The file is open as long as
-    one of them is there.
+    one of them is there, and the system ends a process that uses them after the file was cut short.
     """
     path = folder / entry.file
     wanted = {name: place for name, place in entry.arrays.items() if names is None or name in names}
@@ -132,6 +132,37 @@ def read_arrays(
     }
 
 
+class StoredArray:
+    """An array of an open file, of which parts are read by ``[first:last]`` or ``[k]``.
+
+    Parameters
+    ----------
+    file : file object
+        Open, without a buffer.
+    place : tuple
+        The dtype, shape and offset of the array.
+    """
+
+    def __init__(self, file: Any, place: tuple[str, tuple[int, ...], int]) -> None:
+        self._file = file
+        self._dtype, self._shape, self._offset = np.dtype(place[0]), place[1], place[2]
+
+    def __getitem__(self, rows: Any) -> Any:
+        first, last = rows.indices(self._shape[0])[:2] if isinstance(rows, slice) else (rows, rows + 1)
+        width = math.prod(self._shape[1:]) * self._dtype.itemsize
+        content = np.empty(max(0, last - first) * width, dtype=np.uint8)
+        _read(self._file, self._offset + first * width, content)
+        found = content.view(self._dtype).reshape(-1, *self._shape[1:])
+        return found if isinstance(rows, slice) else found[0]
+
+
+@contextmanager
+def stored_arrays(folder: Path, entry: ArrayFile) -> Iterator[dict[str, StoredArray]]:
+    """Give the arrays of a file, to read parts of them."""
+    with _opened(folder / entry.file, entry) as file:
+        yield {name: StoredArray(file, place) for name, place in entry.arrays.items()}
+
+
 def file_version(folder: Path, entry: ArrayFile) -> Version:
     """Return what tells a file from another one that takes its place, or from itself when it was changed."""
     with _opened(folder / entry.file, entry) as file:
@@ -141,7 +172,7 @@ def file_version(folder: Path, entry: ArrayFile) -> Version:
 
 def row_pointers(folder: Path, entry: ArrayFile) -> NDArray[Any] | None:
     """Return where the rows of a CSR matrix begin, or None for dense rows."""
-    pointers = read_arrays(folder, entry, mapped=False, names=["X_indptr"]).get("X_indptr")
+    pointers = read_arrays(folder, entry, names=["X_indptr"]).get("X_indptr")
     if pointers is not None:
         ends = pointers[0], pointers[-1] - entry.arrays["X_data"][1][0]
         if any(ends) or np.any(pointers[1:] < pointers[:-1]):  # they are used without another look

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.io import dataset_rows as rows
-from marginrank.io.dataset_files import ArrayFile, read_arrays, write_arrays
+from marginrank.io.dataset_files import ArrayFile, stored_arrays, write_arrays
 from marginrank.io.dataset_rows import Block
 from marginrank.io.dataset_stage import ChunkLimits, Stage
 
@@ -89,9 +89,9 @@ class Regrouping:
         for file, query in zip(files, queries, strict=True):
             first, last = np.searchsorted(query, wanted).tolist()
             if last > first:
-                # Copied, and so closed again: there may be more files than a process may have open.
-                arrays = read_arrays(folder, file, mapped=True)
-                parts.append(rows.copied_rows(arrays, self._stage.n_features, first, last))
+                # Closed again at once: there may be more files than a process may have open.
+                with stored_arrays(folder, file) as arrays:
+                    parts.append(rows.copied_rows(arrays, self._stage.n_features, first, last))
                 numbers.append(query[first:last])
         number = np.concatenate(numbers)
         block = rows.join(parts)
@@ -101,11 +101,10 @@ class Regrouping:
 
 def _runs(stage: Stage, number: int) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
     """Return the ids, rows and bytes of the runs of a chunk."""
-    arrays = stage.arrays(number)
-    sizes = np.array(arrays["query_sizes"])
-    block = {"X": rows.matrix_from(arrays, stage.n_features)}
+    arrays = stage.arrays(number, features=False)
+    sizes = arrays["query_sizes"]
     starts = np.append(0, np.cumsum(sizes))[:-1]
-    return rows.ids_from(arrays).copy(), sizes, np.add.reduceat(rows.row_bytes(block), starts)
+    return rows.ids_from(arrays).copy(), sizes, np.add.reduceat(stage.row_bytes(number), starts)
 
 
 def _planned(sizes: NDArray[np.int64], n_bytes: NDArray[np.int64], limits: ChunkLimits) -> NDArray[np.int64]:

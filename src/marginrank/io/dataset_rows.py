@@ -96,9 +96,14 @@ def row_bytes(block: Block) -> NDArray[np.int64]:
     """Return what the features of each row take on disk."""
     X = block["X"]
     if gate.is_sparse(X):
-        sizes: NDArray[np.int64] = np.diff(X.indptr).astype(np.int64) * (X.dtype.itemsize + 4) + 4
-        return sizes
+        return sparse_row_bytes(X.indptr, X.dtype)
     return np.full(X.shape[0], X.shape[1] * X.dtype.itemsize, dtype=np.int64)
+
+
+def sparse_row_bytes(indptr: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.int64]:
+    """Return what rows of a CSR matrix take on disk."""
+    sizes: NDArray[np.int64] = np.diff(indptr).astype(np.int64) * (dtype.itemsize + 4) + 4
+    return sizes
 
 
 def run_starts(qid: NDArray[Any]) -> NDArray[np.int64]:
@@ -135,7 +140,7 @@ def row_arrays(block: Block) -> dict[str, NDArray[Any]]:
     return arrays_of(block) | weight
 
 
-def copied_rows(arrays: Arrays, n_features: int, first: int, last: int) -> Block:
+def copied_rows(arrays: Mapping[str, Any], n_features: int, first: int, last: int) -> Block:
     """Return rows ``first`` to ``last`` of what :func:`row_arrays` gave, in memory of their own."""
     own = {name: np.array(values[first:last]) for name, values in arrays.items() if name in _BY_ROW}
     if "X_indptr" in arrays:

@@ -17,7 +17,7 @@ from scipy import sparse
 from marginrank.atomic_write import atomic_write
 from marginrank.exceptions import MarginRankError
 from marginrank.io import dataset_rows as rows
-from marginrank.io.dataset_files import ArrayFile, parse_array_file, read_arrays, write_arrays
+from marginrank.io.dataset_files import ArrayFile, is_feature, parse_array_file, read_arrays, write_arrays
 from marginrank.io.dataset_manifest import chunk_rows
 from marginrank.io.dataset_rows import Block
 from marginrank.io.stage_folder import JOURNAL
@@ -119,9 +119,20 @@ class Stage:
         """Return the rows of a chunk that was written."""
         return rows.block_from(self.arrays(number), self.n_features)
 
-    def arrays(self, number: int) -> dict[str, NDArray[Any]]:
-        """Return the arrays of a chunk that was written."""
-        return read_arrays(self._folder, self.chunks[number], mapped=True)
+    def arrays(self, number: int, *, features: bool = True) -> dict[str, NDArray[Any]]:
+        """Return the arrays of a chunk that was written, with or without the features."""
+        chunk = self.chunks[number]
+        names = [name for name in chunk.arrays if features or not is_feature(name)]
+        return read_arrays(self._folder, chunk, names=names)
+
+    def row_bytes(self, number: int) -> NDArray[np.int64]:
+        """Return what the features of each row of a chunk take."""
+        chunk = self.chunks[number]
+        if "X" in chunk.arrays:
+            dtype, (n_rows, n_columns), _ = chunk.arrays["X"]
+            return np.full(n_rows, n_columns * np.dtype(dtype).itemsize, dtype=np.int64)
+        pointers = read_arrays(self._folder, chunk, names=["X_indptr"])["X_indptr"]
+        return rows.sparse_row_bytes(pointers, np.dtype(chunk.arrays["X_data"][0]))
 
     def _add_queries(self, block: Block) -> None:
         ids, sizes = block["qid"], np.append(0, np.cumsum(rows.row_bytes(block)))
@@ -230,7 +241,7 @@ class Stage:
         if self._skip < 0:
             raise ValueError("more rows came before than were written")
         for number in range(len(self.chunks)):
-            arrays = self.arrays(number)
+            arrays = self.arrays(number, features=False)
             if "query_sizes" in arrays:
                 ids = rows.ids_from(arrays)
                 self._spell(ids)

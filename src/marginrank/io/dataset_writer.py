@@ -156,7 +156,7 @@ class _Assembly:
         counts: dict[float, int] = {}
         low, high, few = np.inf, -np.inf, True
         for number in range(len(self._stage.chunks)):
-            y = self._stage.arrays(number).get("y")
+            y = self._stage.arrays(number, features=False).get("y")
             if y is None:
                 return None
             low, high = min(low, float(y.min())), max(high, float(y.max()))

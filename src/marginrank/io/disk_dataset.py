@@ -45,15 +45,14 @@ class DiskDataset(RankingData):
     path: Path
     labels: dict[str, Any] | None
     _manifest: Manifest
-    _mapped: bool
     _verify: bool
     _reader: ChunkReader
 
-    def __init__(self, path: Path, *, mapped: bool = True, verify: bool = True) -> None:
+    def __init__(self, path: Path, *, verify: bool = True) -> None:
         manifest = read_manifest(path)
         names = gate.check_feature_names(manifest.feature_names, manifest.n_features)
-        self._set(_manifest=manifest, path=path, _mapped=mapped, _verify=verify)
-        self._set(_reader=ChunkReader(path, manifest, mapped=mapped, verify=verify))
+        self._set(_manifest=manifest, path=path, _verify=verify)
+        self._set(_reader=ChunkReader(path, manifest, verify=verify))
         try:
             vectors = self._vectors(manifest)
         except (KeyError, TypeError, ValueError) as error:
@@ -76,7 +75,7 @@ class DiskDataset(RankingData):
         )
 
     def __reduce__(self) -> Any:
-        return _reopened, (self.path, self._mapped, self._verify)
+        return _reopened, (self.path, self._verify)
 
     @property
     def n_chunks(self) -> int:
@@ -115,7 +114,7 @@ class DiskDataset(RankingData):
     def chunk(self, number: int) -> RankingData:
         """Return a chunk in memory, without explicit pairs."""
         self._reader.check(number)
-        arrays = read_arrays(self.path, self._manifest.chunks[number], mapped=self._mapped)
+        arrays = read_arrays(self.path, self._manifest.chunks[number])
         block = rows.block_from(arrays, self.n_features)
         return RankingData(**block, feature_names=self.feature_names)
 
@@ -181,7 +180,7 @@ class DiskDataset(RankingData):
         pairs: dict[str, Any] = {"pairs": None, "pair_weight": None, "pair_margin": None}
         if manifest.pairs is not None:
             check_seal(self.path, manifest.pairs)
-            stored = read_arrays(self.path, manifest.pairs, mapped=False)
+            stored = read_arrays(self.path, manifest.pairs)
             given = (stored["pairs"], n, stored.get("pair_weight"), stored.get("pair_margin"))
             pairs = dict(zip(pairs, gate.check_pairs(*given), strict=True))
         return {
@@ -195,7 +194,7 @@ class DiskDataset(RankingData):
     def _small_arrays(self, chunk: ArrayFile, *, comments: bool = False) -> dict[str, NDArray[Any]]:
         """Return what a chunk has besides the features: the comments, or all but them."""
         names = [name for name in chunk.seals if name.startswith("comments") == comments]
-        arrays = read_arrays(self.path, chunk, mapped=False, names=names)
+        arrays = read_arrays(self.path, chunk, names=names)
         if self._verify:
             check_arrays(self.path, chunk, arrays)
         return arrays
@@ -208,8 +207,8 @@ class DiskDataset(RankingData):
         return unpack_texts(arrays["comments_text"], arrays["comments_ends"], "comments")
 
 
-def _reopened(path: Path, mapped: bool, verify: bool) -> DiskDataset:
-    return DiskDataset(path, mapped=mapped, verify=verify)
+def _reopened(path: Path, verify: bool) -> DiskDataset:
+    return DiskDataset(path, verify=verify)
 
 
 def _together(found: list[dict[str, NDArray[Any]]], name: str) -> Any:

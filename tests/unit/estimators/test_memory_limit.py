@@ -47,7 +47,7 @@ def test_data_beyond_a_limit_on_memory(tmp_path):
         except MemoryError:
             print("refused")
         convert_to_dataset("train.txt", "train.mrd", chunk_bytes=3 * 10**6, n_jobs=1)
-        ranker.fit(open_dataset("train.mrd", mmap=False))  # read: what is mapped would not count
+        ranker.fit(open_dataset("train.mrd"))
         print(sum(path.stat().st_size for path in open_dataset("train.mrd").path.iterdir()))
         print(ranker.gap_ <= ranker.tol, ranker.n_queries_)
         """

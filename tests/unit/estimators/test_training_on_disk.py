@@ -77,12 +77,10 @@ def test_several_chunks_give_the_same_model_within_rounding(tmp_path, ranker, cs
     assert ranker.n_queries_ == data.n_queries
 
 
-def test_threads_and_the_way_of_reading_change_no_bit(tmp_path, ranker):
+def test_threads_change_no_bit(tmp_path, ranker):
     write_dataset(tmp_path / "a.mrd", ranking_data(), chunk_rows=100)
     models = [
-        ranker.set_params(n_jobs=n_jobs).fit(open_dataset(tmp_path / "a.mrd", mmap=mmap)).coef_
-        for n_jobs in (1, 3)
-        for mmap in (True, False)
+        ranker.set_params(n_jobs=n_jobs).fit(open_dataset(tmp_path / "a.mrd")).coef_ for n_jobs in (1, 3)
     ]
     assert all(np.array_equal(models[0], other) for other in models[1:])
 
@@ -155,8 +153,7 @@ def test_the_direct_solver_is_refused(tmp_path):
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="needs the peak of a process, as Linux has it"
 )
-@pytest.mark.parametrize("mmap", [True, False])
-def test_memory_does_not_grow_with_the_data(tmp_path, mmap):
+def test_memory_does_not_grow_with_the_data(tmp_path):
     script = textwrap.dedent(
         f"""
         import re
@@ -177,7 +174,7 @@ def test_memory_does_not_grow_with_the_data(tmp_path, mmap):
             for k in range(35)
         )
         write_dataset({str(tmp_path / "a.mrd")!r}, blocks, chunk_bytes=8 << 20)
-        RankSVM(alpha=10.0).fit(open_dataset({str(tmp_path / "a.mrd")!r}, mmap={mmap}))
+        RankSVM(alpha=10.0).fit(open_dataset({str(tmp_path / "a.mrd")!r}))
         print(peak() - before)
         """
     )

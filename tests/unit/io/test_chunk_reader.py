@@ -36,7 +36,7 @@ def folder(request, tmp_path):
 
 
 def reader(folder, **options):
-    return ChunkReader(folder, read_manifest(folder), **{"mapped": True, "verify": True, **options})
+    return ChunkReader(folder, read_manifest(folder), **{"verify": True, **options})
 
 
 def products(design, loss):
@@ -49,15 +49,14 @@ def products(design, loss):
     return (scores, np.array(value), gradient, adjoint, *singles, *blocks)
 
 
-@pytest.mark.parametrize("mapped", [True, False])
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("some", [False, True])
-def test_products_have_the_bits_of_those_with_whole_chunks(folder, mapped, n_threads, some):
+def test_products_have_the_bits_of_those_with_whole_chunks(folder, n_threads, some):
     ds = open_dataset(folder)
     chosen = np.flatnonzero(np.arange(N_ROWS) // 3 % 4 != 1) if some else np.arange(N_ROWS)
     data = RankingData(ds.X[chosen], ds.y[chosen], qid=ds.qid[chosen])
     loss = HingeLoss(data.training_view(), weighting="pairs", n_threads=1).native
-    bounds, loads = np.array([0, 249, 498, 747, 900]), reader(folder, mapped=mapped)
+    bounds, loads = np.array([0, 249, 498, 747, 900]), reader(folder)
     assert ds.X.n_chunks == len(bounds) - 1
     kinds = {type(loads.load_for_pass(k)) for k in range(4)}
     assert kinds in ({DenseFileRows}, {CsrFileRows})

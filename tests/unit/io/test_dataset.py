@@ -57,9 +57,8 @@ def blocks_of(data, size):
         yield {"X": data.X[rows], "y": data.y[rows], "qid": qid}
 
 
-@pytest.mark.parametrize("mmap", [True, False])
 @pytest.mark.parametrize(("csr", "dtype"), [(False, "f4"), (False, "f8"), (True, "f4"), (True, "f8")])
-def test_everything_comes_back(tmp_path, csr, dtype, mmap):
+def test_everything_comes_back(tmp_path, csr, dtype):
     rng = np.random.default_rng(1)
     data = random_data(csr=csr, dtype=dtype)
     full = RankingData(
@@ -75,7 +74,7 @@ def test_everything_comes_back(tmp_path, csr, dtype, mmap):
         comments=[f"docid = {k} \udcff" if k % 3 else "" for k in range(300)],
     )
     write_dataset(tmp_path / "a.mrd", full, chunk_rows=50)
-    found = open_dataset(tmp_path / "a.mrd", mmap=mmap)
+    found = open_dataset(tmp_path / "a.mrd")
     assert found.n_chunks > 4
     assert_same(found.in_memory(), full)
     assert np.array_equal(dense(found.X[:]), dense(full.X))

@@ -3,6 +3,8 @@
 import gzip
 import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -136,13 +138,12 @@ def test_what_is_there_is_replaced_only_on_request_and_only_if_it_is_a_data_set(
         write_dataset(tmp_path / "nowhere" / "a.mrd", X, Y)
 
 
-@pytest.mark.parametrize("mmap", [True, False])
-def test_a_damaged_chunk_is_refused_by_name(ds, mmap):
+def test_a_damaged_chunk_is_refused_by_name(ds):
     path = ds.path / "chunk-000003.bin"
     damaged = bytearray(path.read_bytes())
     damaged[8] ^= 1
     path.write_bytes(damaged)
-    found = open_dataset(ds.path, mmap=mmap)
+    found = open_dataset(ds.path)
     with pytest.raises(MarginRankError, match=r"chunk-000003\.bin: expected the SHA-256"):
         RankSVM().fit(found)
     with pytest.raises(MarginRankError, match=r"chunk-000003\.bin"):
@@ -157,6 +158,38 @@ def test_a_chunk_that_is_cut_off_or_missing_is_refused_by_name(ds):
     path.unlink()
     with pytest.raises(MarginRankError, match=r"chunk-000002\.bin: expected a part of the data set"):
         open_dataset(ds.path)
+
+
+CUT = """
+import os, sys
+from marginrank import open_dataset
+folder, call, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
+ds = open_dataset(folder)
+rows = ds.chunk(1) if call == "used" else None
+os.truncate(os.path.join(folder, "chunk-000001.bin"), size)
+try:
+    if call == "used":
+        print(float(rows.X.sum()))
+    else:
+        {"chunk": lambda: ds.chunk(1), "memory": ds.in_memory, "rows": lambda: ds.X[30:40]}[call]()
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize("call", ["chunk", "memory", "rows", "used"])
+def test_a_file_that_is_cut_short_ends_no_process(ds, call):
+    # In a process of its own: what is wrong here ends it by a signal, without a word.
+    expected = X[25:50].sum()
+    done = subprocess.run(
+        [sys.executable, "-c", CUT, str(ds.path), call, "100"], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    if call == "used":  # in memory already
+        assert float(done.stdout) == pytest.approx(expected, abs=1e-9)
+    else:
+        assert "MarginRankError" in done.stdout
+        assert "chunk-000001.bin: expected" in done.stdout
 
 
 def test_features_are_looked_through_even_without_checksums(tmp_path, ds):
