@@ -50,8 +50,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     (b'0.25', 1)
     """
     if _is_stream(path):
-        with open(path, "wb") as stream:
-            yield stream
+        try:
+            with open(path, "wb") as stream:
+                yield stream
+        except OSError as error:
+            error.filename = error.filename or os.fspath(path)
+            raise
         return
     target = Path(os.path.realpath(path))
     remove_leftovers(target.parent, target.name)

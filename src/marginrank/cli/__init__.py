@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -15,6 +14,9 @@ __all__ = ["command", "main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; Ctrl-C is looked after from here on."""
     interrupts.watch()
+    from marginrank.cli import streams
+
+    streams.prepare()
     from marginrank.cli.app import run
 
     code = run(arguments)
@@ -29,6 +31,7 @@ def command() -> NoReturn:
     tidies up (seen once, after pyarrow had read a CSV file), and tidying up takes time.
     """
     code = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    from marginrank.cli import streams
+
+    streams.flush()
     os._exit(code)

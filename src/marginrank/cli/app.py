@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from importlib import import_module
 
 import click
 
-from marginrank.cli import interrupts
+from marginrank.cli import interrupts, streams
 from marginrank.cli.wording import for_the_command_line
 from marginrank.exceptions import MarginRankError
 
@@ -81,6 +80,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = _show_warning
     try:
         return _run(arguments)
+    except BrokenPipeError:  # nobody is left to tell
+        return BAD_DATA
     except (KeyboardInterrupt, click.Abort):
         click.echo(interrupts.sentence(), err=True)
         return interrupts.INTERRUPTED
@@ -102,11 +103,18 @@ def _run(arguments: Sequence[str] | None) -> int:
     except MarginRankError as error:
         click.echo(f"Error: {for_the_command_line(str(error))}", err=True)
         return BAD_DATA
-    except BrokenPipeError:
-        # The reader of our output has gone, as head does; Python would complain again while it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of our output has gone, as head does
+        streams.drop_output()
         return BAD_DATA
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
         click.echo(f"Error: {name}{error.strerror or error}.", err=True)
+        return BAD_DATA
+    except MemoryError as error:
+        what = f": {error}".rstrip(": .")
+        click.echo(
+            f"Error: There is not enough memory{what}. Data that outgrow memory are trained on from disk: "
+            "marginrank convert DATA data.mrd.",
+            err=True,
+        )
         return BAD_DATA

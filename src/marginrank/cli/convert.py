@@ -16,6 +16,7 @@ from marginrank.cli.conversion import (
     write_content,
 )
 from marginrank.cli.disk import STREAMED, Writing, stream_to_disk, write_to_disk, writing_options
+from marginrank.cli.files import keep_apart
 from marginrank.cli.output import counted, print_json
 from marginrank.data import RankingData
 from marginrank.io import DiskDataset
@@ -91,6 +92,7 @@ def convert(
         )
     writing = Writing(chunk, chunk_rows, overwrite, resume)
     writing.check(kind)
+    keep_apart([destination], [source, data])
     read_as = source_format(source, reading)
     lost: list[str] = []
     if kind == "mrd" and read_as in STREAMED and "-" not in (source, destination) and data is None:

@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from marginrank.cli import options
-from marginrank.cli.files import known_docids, labelled, read_data, read_scores, write_table
+from marginrank.cli.files import keep_apart, known_docids, labelled, read_data, read_scores, write_table
 from marginrank.cli.output import counted, print_json, print_table, rounded
 from marginrank.cli.worker_data import worker_rows
 from marginrank.cli.workers import Workers, over_workers
@@ -52,6 +52,7 @@ def evaluate(
         raise click.UsageError("Data and scores cannot both come from standard input.")
     if per_query == "-" and as_json:
         raise click.UsageError("--per-query - and --json would mix on standard output.")
+    keep_apart([per_query], [*data, scores])
     rows, values = _scored(data, scores, reading, workers, jobs)
     labelled(rows, data[0])
     found = measure(rows, values, metrics, flavor, jobs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -26,6 +27,18 @@ def read_data(path: str, reading: Reading) -> RankingData:
     format = reading.format or (None if path == "-" else formats.format_of(path)) or "letor"
     arguments = reading.arguments(path, format)
     return formats.read(sys.stdin.buffer if path == "-" else path, format=format, **arguments)
+
+
+def keep_apart(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> None:
+    """Refuse to replace a file that is read."""
+    read = [path for path in inputs if path is not None and os.path.exists(path)]
+    for output in outputs:
+        if output is not None and os.path.isfile(output):
+            for path in read:
+                if os.path.samefile(output, path):
+                    raise MarginRankError(
+                        f"{output}: the result would replace a file that is read; write elsewhere."
+                    )
 
 
 def source_of(path: str) -> str | bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -19,13 +20,14 @@ _WRITTEN = "Interrupted; what was written before stays."
 _ALL_DONE = "Interrupted while ending; the work was done."
 _FAILED = "Interrupted while ending."
 
-_state = SimpleNamespace(sentence=_NOTHING_WRITTEN, interrupted=False)
+_state = SimpleNamespace(sentence=_NOTHING_WRITTEN, interrupted=False, writes=False)
 
 
 def watch() -> None:
     """Make Ctrl-C end the process at once, from here on."""
     if _settable():
         signal.signal(signal.SIGINT, _leave)
+        sys.unraisablehook = _unraisable
 
 
 def ending(code: int) -> None:
@@ -39,7 +41,7 @@ def orderly(*, writes: bool) -> Iterator[None]:
     if not _settable():
         yield
         return
-    before = signal.signal(signal.SIGINT, _raise)
+    before, _state.writes = signal.signal(signal.SIGINT, _raise), writes
     try:
         yield
         if writes:
@@ -71,7 +73,25 @@ def _leave(number: int, frame: Any) -> None:
 
 def _raise(number: int, frame: Any) -> None:
     _state.interrupted = True
+    if not _state.writes and _imports(frame):
+        _leave(number, frame)
     raise KeyboardInterrupt
+
+
+def _imports(frame: Any) -> bool:
+    """Whether a module is being imported, where an exception would be lost or become another one."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _unraisable(unraisable: Any) -> None:
+    """End the process where Python cannot pass on the exception of Ctrl-C, and would print and forget it."""
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        _leave(signal.SIGINT, None)
+    sys.__unraisablehook__(unraisable)
 
 
 def _settable() -> bool:

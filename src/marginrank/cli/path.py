@@ -136,7 +136,7 @@ def _check_usage(
         raise click.UsageError("--alpha names the model that -o writes; give -o, too.")
     if table == "-" and as_json:
         raise click.UsageError("--csv - and --json would mix on standard output.")
-    check_outputs(output, plot, table)
+    check_outputs(files, output, plot, table)
     if plot is not None:
         check_plot(plot)
 

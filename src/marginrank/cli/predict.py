@@ -9,7 +9,7 @@ import click
 
 from marginrank.chunks import ChunkedMatrix
 from marginrank.cli import options
-from marginrank.cli.files import read_data, write_scores
+from marginrank.cli.files import keep_apart, read_data, write_scores
 from marginrank.cli.output import print_json
 from marginrank.cli.unknown_features import refuse_unknown
 from marginrank.cli.worker_data import worker_rows, worker_scores
@@ -53,6 +53,7 @@ def predict(
 
     With --json a report is printed; it holds the scores, unless -o names a file for them.
     """
+    keep_apart([output], [model, *data])
     loaded = RankingModel.load(model)
     rows, scores = scored(loaded, data, reading, workers, ignore_unknown=ignore_unknown, jobs=jobs)
     files = data[0] if len(data) == 1 else list(data)

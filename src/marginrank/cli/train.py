@@ -69,7 +69,7 @@ def train(
       marginrank train docs.txt --pairs preferences.csv -o model.mrk
       marginrank train train.mrd -o model.mrk --dask tcp://scheduler:8786 --checkpoint train.journal
     """
-    check_outputs(output, None if job is None else job.checkpoint)
+    check_outputs(files, output, None if job is None else job.checkpoint)
     method = choose_method(method, parameters)
     parameters = check_parameters(method, parameters, pairs=files.pairs is not None)
     if job is not None:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from marginrank.cli import options
-from marginrank.cli.files import labelled, read_data, with_pairs, with_weights
+from marginrank.cli.files import keep_apart, labelled, read_data, with_pairs, with_weights
 from marginrank.cli.predict import aligned
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
@@ -36,9 +36,14 @@ class TrainingFiles:
         """What a model of these data must do to the features of each query."""
         return "minmax" if self.normalize == "query" else None
 
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """The files that are read."""
+        return self.data, self.pairs, self.weights, self.validate
+
     def check(self) -> None:
         """Refuse what cannot work before any file is read."""
-        if [self.data, self.pairs, self.weights, self.validate].count("-") > 1:
+        if self.names.count("-") > 1:
             raise click.UsageError("Only one of the inputs can come from standard input.")
         if self.pairs is not None and self.weights is not None:
             raise click.UsageError(
@@ -117,8 +122,9 @@ def training_files(command: Callable[..., Any]) -> Callable[..., Any]:
     return file_options(options.selection_metric(options.flavor(wrapped)))
 
 
-def check_outputs(model: str | None, *others: str | None) -> None:
-    """Refuse files that cannot be written, before work is done for them."""
+def check_outputs(files: TrainingFiles, model: str | None, *others: str | None) -> None:
+    """Refuse files that cannot be written, or that are read, before work is done for them."""
+    keep_apart((model, *others), files.names)
     if model == "-":
         raise click.UsageError("A model goes to a file; name one with -o.")
     for name in (model, *others):

@@ -59,7 +59,7 @@ def tune(
     chosen = check_parameters(method, {**parameters, "alpha": "auto"}, pairs=files.pairs is not None)
     if chosen.get("regularization") == "early_stopping":
         raise click.UsageError("--regularization early_stopping has no alpha to search for; use train.")
-    check_outputs(output)
+    check_outputs(files, output)
     rows, checked = files.read()
     ranker = make_ranker(method, chosen | ({} if metric is None else {"metric": metric}), jobs)
     started = perf_counter()

@@ -10,6 +10,7 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (r"[Pp]ass zero_based=True", "give --zero-based"),
     (r" To read it, pass allow_nonfinite=True\.", ""),
     (r"up to max_feature=(\d+)", r"up to --max-feature \1"),
+    (r"To read from a pipe, pass a file object", "To read from a pipe, give - for standard input"),
     (r"raise max_feature", "raise --max-feature"),
     (r"raise max_expansion", "raise --max-expansion"),
     (r"pass format= one of (.*)\.$", r"say the format, one of \1."),

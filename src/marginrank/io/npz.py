@@ -26,7 +26,7 @@ _PLAIN = ("y", "sample_weight", "query_weight", "pairs", "pair_weight", "pair_ma
 
 # What zipfile and numpy raise for bytes that are not what they should be.
 _DAMAGE: tuple[type[Exception], ...] = (
-    *(ValueError, OSError, EOFError, KeyError, NotImplementedError, RuntimeError, MemoryError, SyntaxError),
+    *(ValueError, OSError, EOFError, KeyError, NotImplementedError, RuntimeError, SyntaxError),
     *(zipfile.BadZipFile, zlib.error, struct.error),
 )
 

@@ -104,6 +104,8 @@ def table_batches(
                 table = arrow.Table.from_batches([batch])
                 yield _data(Cells(table, name, None, rows, format == "csv"), wanted, missing), share
                 rows += table.num_rows
+    except UnicodeDecodeError as error:
+        raise _not_utf8(name, error) from None
     except (arrow.ArrowException, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise MarginRankError(f"{name}: expected {format} data; pyarrow says: {error}") from None
 
@@ -215,10 +217,17 @@ def _read(
             _check_cells(parquet.read_metadata(BytesIO(raw)), len(raw), name, max_expansion)
             return Cells(parquet.read_table(BytesIO(raw)), name, None)
         return Cells(_read_csv(raw, roles), name, raw)
+    except UnicodeDecodeError as error:
+        raise ((csv_fault(raw, name) if chosen == "csv" else None) or _not_utf8(name, error)) from None
     except (arrow.ArrowException, OSError) as error:
         found = csv_fault(raw, name) if chosen == "csv" else None
         told = MarginRankError(f"{name}: expected {chosen} data; pyarrow says: {error}")
         raise (found or told) from None
+
+
+def _not_utf8(name: str, error: UnicodeDecodeError) -> MarginRankError:
+    byte = error.object[error.start]
+    return MarginRankError(f"{name}: expected UTF-8 text, got the byte {byte:#04x}; save the file as UTF-8.")
 
 
 def _read_csv(raw: bytes | bytearray, roles: _Roles) -> Any:

@@ -149,3 +149,50 @@ def test_names_are_found_when_they_are_asked_for():
     assert marginrank.io.read is not None
     with pytest.raises(AttributeError, match="module 'marginrank' has no attribute 'RankTree'"):
         _ = marginrank.RankTree
+
+
+COUNTING = """
+import os, signal, sys
+import marginrank.cli as c
+at, calls = int(sys.argv[1]), 0
+def profile(frame, event, argument):
+    global calls
+    calls += event == "call"
+    if calls == at:
+        sys.setprofile(None)
+        os.kill(os.getpid(), signal.SIGINT)
+sys.argv = ["marginrank", *sys.argv[2:]]
+c.interrupts.watch()  # before it nothing of ours runs
+sys.setprofile(profile)
+c.command()
+"""
+
+
+@pytest.mark.parametrize("at", [1, 10, 100, 1000, 10_000, 100_000])
+def test_an_interrupt_at_a_chosen_call_ends_tune_with_one_sentence(tmp_path, at):
+    rows = "".join(f"{k % 3} qid:{k // 6} 1:{k % 5} 2:{k * 7 % 11}\n" for k in range(36))
+    (tmp_path / "a.txt").write_text(rows)
+    done = python(COUNTING, str(at), "tune", "a.txt", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Interrupted; nothing was written.\n")
+
+
+@pytest.mark.parametrize("module", ["sklearn.utils", "scipy.linalg", "marginrank.paths.tracing"])
+def test_an_interrupt_while_modules_are_imported_for_a_training_ends_it_with_one_sentence(tmp_path, module):
+    (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    done = python(interrupting(module), "path", "a.txt", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "Interrupted; nothing was written.\n"
+
+
+def test_an_interrupt_that_python_cannot_pass_on_ends_the_process(tmp_path):
+    lost = (
+        "import os, signal, marginrank.cli.train as t\n"
+        "class Lost:\n"
+        "    def __del__(self): os.kill(os.getpid(), signal.SIGINT)\n"
+        "def fit(*arguments):\n"
+        "    with t.interrupts.orderly(writes=False): Lost()\n"
+        "t._train_here = fit\n"
+    )
+    (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    done = python(lost + RUN.format(before="0"), "train", "a.txt", "-o", "m.mrk", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (130, "Interrupted; nothing was written.\n")

@@ -1,0 +1,213 @@
+"""Streams that are closed or full, files that are no files, too little memory: one sentence, no traceback."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from marginrank import RankSVM, write_dataset
+from marginrank.cli.app import run
+from marginrank.io import read
+
+ROWS = "".join(f"{k % 3} qid:{k // 6} 1:{k % 5} 2:{k * 7 % 11}\n" for k in range(36))
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(ROWS)
+    Path("a.scores").write_text("1\n" * 36)
+    os.mkfifo("pipe")
+    Path("folder").mkdir()
+
+
+@pytest.fixture
+def model():
+    data = read("a.txt")
+    RankSVM(alpha=0.1).fit(data).to_model().save("m.mrk")
+    return "m.mrk"
+
+
+def shell(command, **options):
+    """Run a command by the shell, and return its exit code and what it said."""
+    program = f"{sys.executable} -m marginrank"
+    done = subprocess.run(
+        ["sh", "-c", command.replace("marginrank", program, 1)],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=300,
+        **{"stdout": subprocess.DEVNULL, "stdin": subprocess.DEVNULL, **options},
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("marginrank inspect a.txt >&-", "Error: standard output is closed.\n"),
+        ("marginrank --help >&-", "Error: standard output is closed.\n"),
+        ("marginrank inspect - <&-", "Error: standard input is closed.\n"),
+        ("marginrank nonsense 2>&-", ""),
+    ],
+)
+def test_closed_streams(command, sentence):
+    code, said = shell(command)
+    assert code == (2 if "nonsense" in command else 1)
+    assert said == sentence
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")
+def test_a_full_output(model):
+    assert shell("marginrank inspect a.txt >/dev/full") == (1, "Error: No space left on device.\n")
+    code, said = shell(f"marginrank predict {model} a.txt -o /dev/full")
+    assert (code, said) == (1, "Error: /dev/full: No space left on device.\n")
+
+
+def test_a_reader_that_has_gone():
+    gate, output = os.pipe()
+    os.close(gate)
+    try:
+        assert shell("marginrank inspect a.txt --json", stdout=output) == (1, "")
+    finally:
+        os.close(output)
+
+
+def test_nothing_that_is_printed_goes_into_a_file_that_got_the_number_of_a_closed_stream(model):
+    code, _ = shell(f"marginrank predict {model} a.txt -o b.scores >&- 2>&- <&-")
+    assert code == 0
+    assert len(Path("b.scores").read_text().split()) == 36
+
+
+def in_process(capsys, *arguments):
+    code = run([str(one) for one in arguments])
+    captured = capsys.readouterr()
+    return code, captured.err
+
+
+@pytest.mark.parametrize(
+    ("name", "what"), [("pipe", "a pipe"), ("folder", "a folder"), (os.devnull, "a device")]
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "inspect {}",
+        "train {} -o n.mrk",
+        "train a.txt -o n.mrk --validate {}",
+        "train a.txt -o n.mrk --weights {}",
+        "evaluate a.txt {}",
+        "evaluate {} a.scores",
+        "convert {} b.npz",
+        "convert {} b.mrd --from letor",
+        "convert {} b.mrd --from csv",
+        "convert {} b.mrd --from parquet",
+        "convert {} b.txt --from npz",
+        "convert a.scores b.run --data {}",
+        "inspect {} --format lightgbm",
+    ],
+)
+def test_what_is_no_file_is_refused_without_waiting(capsys, command, name, what):
+    if "--weights" in command and name == "folder":
+        return  # refused as misuse, by click
+    code, said = in_process(capsys, *command.format(name).split())
+    assert code == 1
+    assert (
+        said
+        == f"Error: {name}: expected a file, got {what}. To read from a pipe, give - for standard input.\n"
+    )
+    assert not Path("b.mrd").exists()
+
+
+@pytest.mark.parametrize(("name", "what"), [("pipe", "a pipe"), ("folder", "a folder")])
+def test_a_model_that_is_no_file_is_refused_without_waiting(capsys, name, what):
+    code, said = in_process(capsys, "predict", name, "a.txt")
+    assert (code, said) == (1, f"Error: {name} is {what}; expected a model file.\n")
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read anything")
+def test_a_file_that_may_not_be_read_is_named(capsys):
+    Path("a.txt").chmod(0)
+    assert in_process(capsys, "inspect", "a.txt") == (1, "Error: a.txt: Permission denied.\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train a.txt -o {}",
+        "train other.txt -o {} --validate a.txt",
+        "tune a.txt -o {}",
+        "path a.txt --csv {}",
+        "predict m.mrk a.txt -o {}",
+        "evaluate a.txt a.scores --per-query {}",
+        "convert a.txt {} --to letor",
+        "convert a.scores {} --to run --data a.txt",
+    ],
+)
+@pytest.mark.parametrize("name", ["a.txt", "folder/../a.txt", "link", "hard"])
+def test_a_file_that_is_read_is_not_replaced(capsys, model, command, name):
+    Path("link").symlink_to("a.txt")
+    os.link("a.txt", "hard")
+    code, said = in_process(capsys, *command.format(name).split())
+    assert code == 1
+    assert said == f"Error: {name}: the result would replace a file that is read; write elsewhere.\n"
+    assert Path("a.txt").read_text() == ROWS
+
+
+def too_large(*_, **__):
+    return np.empty(1 << 60, dtype=np.uint8)  # more than any machine can address
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ("inspect a.txt", "marginrank.io.letor._parse"),
+        ("convert a.txt b.mrd", "marginrank.io.dataset_files.np.ascontiguousarray"),
+        ("convert a.txt b.npz", "marginrank.io.npz.BytesIO"),
+        ("inspect c.npz", "marginrank.io.npz._build"),
+        ("train a.txt -o n.mrk", "marginrank.RankSVM.fit"),
+        ("predict m.mrk a.txt", "marginrank.RankingModel.predict"),
+        ("evaluate a.txt a.scores", "marginrank.cli.evaluate.evaluate_scores"),
+    ],
+)
+def test_too_little_memory_is_said_in_a_sentence(capsys, monkeypatch, model, command, place):
+    run(["convert", "a.txt", "c.npz"])
+    capsys.readouterr()
+    monkeypatch.setattr(place, too_large)
+    code, said = in_process(capsys, *command.split())
+    assert code == 1
+    assert said.startswith("Error: There is not enough memory: ")
+    assert said.endswith(
+        ". Data that outgrow memory are trained on from disk: marginrank convert DATA data.mrd.\n"
+    )
+    assert said.count("\n") == 1
+    assert not any(os.path.exists(name) for name in ("b.mrd", "b.npz", "n.mrk"))
+    assert not [name for name in os.listdir() if name.startswith(".marginrank")]
+
+
+@pytest.mark.parametrize("command", ["inspect {}", "convert {} b.mrd", "train {} -o n.mrk"])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("head.csv", b"pr\xe9is,qid,label\n1,1,1\n2,1,0\n"), ("cell.csv", b"a,qid,label\n1,\xe9,1\n2,1,0\n")],
+)
+def test_a_table_that_is_not_utf8_is_named(capsys, command, name, content):
+    Path(name).write_bytes(content)
+    code, said = in_process(capsys, *command.format(name).split())
+    assert code == 1
+    assert said.startswith(f"Error: {name}:")
+    assert "UTF-8" in said or "UTF8" in said
+    assert said.count("\n") == 1
+
+
+def test_bytes_that_are_not_utf8_in_comments_and_ids_come_back(capsys):
+    Path("b.txt").write_bytes(b"1 qid:\xff\xfe 1:1 #docid = \xe9\n0 qid:\xff\xfe 1:2\n")
+    assert in_process(capsys, "convert", "b.txt", "b.mrd")[0] == 0
+    assert in_process(capsys, "convert", "b.mrd", "c.txt")[0] == 0
+    assert Path("c.txt").read_bytes() == b"1 qid:\xff\xfe 1:1 #docid = \xe9\n0 qid:\xff\xfe 1:2\n"
+
+
+def test_a_data_set_may_be_written_anew_from_itself(capsys):
+    write_dataset("a.mrd", np.eye(4), [0, 1, 0, 1])
+    assert in_process(capsys, "convert", "a.mrd", "a.mrd", "--overwrite", "--chunk-rows", "2")[0] == 0
+    assert read("a.mrd").n_chunks == 2
