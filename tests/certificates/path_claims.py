@@ -113,7 +113,7 @@ def _some_alphas(rng, path, *, above=False):
 
 
 def _linear_claims(rng, path, risk, what):
-    exact = ExactObjective(risk, unit_penalty(path._scale, risk.n_columns))
+    exact = ExactObjective(risk, unit_penalty(path._transform.scale, risk.n_columns))
     alphas = [alpha for alpha in _some_alphas(rng, path) if path.alpha_min_ <= alpha <= path.alpha_max_]
     return [
         Claim(
