@@ -165,7 +165,7 @@ class ChunkedDesign:
 
     def varying_columns(self, query_ptr: NDArray[np.int64], settled: Mask) -> Mask:
         """Return the columns that differ between two rows of a query, and those that are settled already."""
-        varies = settled | border_differences(self._sections, query_ptr, self.take)
+        varies = settled
 
         def part(section: Section, products: MatrixProducts, _: int) -> Mask:
             return products.varying_columns(section_queries(section, query_ptr), varies)
@@ -173,8 +173,8 @@ class ChunkedDesign:
         for found in self._map(part):
             varies = varies | found
             if varies.all():
-                break
-        return varies
+                return varies
+        return varies | border_differences(self._sections, query_ptr, self.take)
 
     @cached_property
     def _adjoint_depth(self) -> int:

@@ -92,9 +92,12 @@ class RemoteDesign:
 
     def varying_columns(self, query_ptr: NDArray[np.int64], settled: Mask) -> Mask:
         """Return the columns that differ between two rows of a query, and those that are settled already."""
-        varies = settled | border_differences(self._sections, query_ptr, self.take)
         parts = [section_queries(section, query_ptr) for section in self._sections]
-        return np.asarray(np.any(self._engine.gather(self._holding(), _varying, varies, parts), axis=0))
+        found = self._engine.gather(self._holding(), _varying, settled, parts)
+        varies = np.asarray(np.any(found, axis=0))
+        if varies.all():
+            return varies
+        return varies | border_differences(self._sections, query_ptr, self.take)
 
     @cached_property
     def _adjoint_depth(self) -> int:
