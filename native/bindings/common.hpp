@@ -8,8 +8,10 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "marginrank/parallel.hpp"
@@ -30,9 +32,38 @@ template <class T>
 using In2 = nb::ndarray<const T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Out2 = nb::ndarray<double, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+// Asks for the GIL. A thread that does so while the interpreter shuts down is ended by Python before 3.14, by
+// unwinding its stack (pthread_exit); that must pass through no destructor and through nothing of nanobind, whose
+// functions are noexcept: the process would abort. As of 3.14, such a thread waits for the end of the process instead.
+template <class Ask>
+void ask_for_gil(Ask&& ask) {
+    try {
+        ask();
+    } catch (...) {
+        for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+    }
+}
+
+// While it lives, other threads have the GIL.
+class ReleasedGil {
+public:
+    ReleasedGil() : state_(PyEval_SaveThread()) {}
+    ReleasedGil(const ReleasedGil&) = delete;
+    ReleasedGil& operator=(const ReleasedGil&) = delete;
+    ~ReleasedGil() {
+        ask_for_gil([this] { PyEval_RestoreThread(state_); });
+    }
+
+private:
+    PyThreadState* state_;
+};
+
 inline bool user_wants_to_stop() {
-    const nb::gil_scoped_acquire gil;
-    return PyErr_CheckSignals() != 0;
+    PyGILState_STATE state{};
+    ask_for_gil([&] { state = PyGILState_Ensure(); });
+    const bool stop = PyErr_CheckSignals() != 0;
+    PyGILState_Release(state);
+    return stop;
 }
 
 // Runs a kernel without the GIL; a Ctrl-C that the crew noticed becomes the Python exception.
@@ -40,7 +71,7 @@ template <class Kernel>
 auto without_gil(int n_threads, Kernel&& kernel) {
     const Crew crew(n_threads, user_wants_to_stop);
     try {
-        const nb::gil_scoped_release release;
+        const ReleasedGil released;
         return kernel(crew);
     } catch (const marginrank::Cancelled&) {
         throw nb::python_error();

@@ -34,7 +34,7 @@ struct Path {
                     "pairs must name rows of the kernel");
             require(weights.data()[i] > 0.0 && margins.data()[i] > 0.0, "weights and margins must be positive");
         }
-        const nb::gil_scoped_release release;
+        const ReleasedGil released;
         path = std::make_unique<marginrank::KernelPath>(
             k.data(), n,
             marginrank::PathPairs{winners.data(), losers.data(), weights.data(), margins.data(), count});
@@ -56,7 +56,7 @@ struct Path {
     void duals_at(double lambda, Out<double> out) const {
         require(out.size() == winner.size(), "out must have one entry per pair");
         require(lambda >= path->lambda() || path->first_breakpoint() <= 0.0, "the path has not come to this lambda");
-        const nb::gil_scoped_release release;
+        const ReleasedGil released;
         path->duals_at(lambda, out.data());
     }
 

@@ -143,7 +143,7 @@ nb::bytes write_letor_features(In<Real> data, In<std::int64_t> indices, In<std::
     require(indptr.data()[n_rows] <= static_cast<std::int64_t>(data.size()), "indptr must lie within data");
     std::string text;
     {
-        const nb::gil_scoped_release release;
+        const ReleasedGil released;
         marginrank::write_letor_features(data.data(), indices.data(), indptr.data(), n_rows, first_index, text,
                                          ends.data());
     }

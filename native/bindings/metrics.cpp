@@ -1,6 +1,4 @@
 // Ranking metrics per query.
-#include <nanobind/stl/vector.h>
-
 #include <cstdint>
 #include <vector>
 
@@ -27,8 +25,12 @@ void make_spec(MetricSpec* spec, int kind, std::int64_t cutoff, double rel, int 
 }
 
 void ranking_metrics(In<double> y, In<double> scores, std::optional<In<std::int64_t>> docid,
-                     In<std::int64_t> query_ptr, const std::vector<MetricSpec>& specs, Out2 values, Out<bool> tied,
-                     int n_threads) {
+                     In<std::int64_t> query_ptr, const nb::typed<nb::list, MetricSpec>& given, Out2 values,
+                     Out<bool> tied, int n_threads) {
+    // Here and not as nanobind converts arguments: there a want of memory would end the process.
+    std::vector<MetricSpec> specs;
+    specs.reserve(given.size());
+    for (const nb::handle spec : given) specs.push_back(nb::cast<const MetricSpec&>(spec));
     require(query_ptr.size() >= 1, "query_ptr must not be empty");
     const auto n_queries = static_cast<std::int64_t>(query_ptr.size()) - 1;
     const std::int64_t* ptr = query_ptr.data();

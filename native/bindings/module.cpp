@@ -15,6 +15,8 @@ bool has_wide_registers() {
 }  // namespace
 
 NB_MODULE(MARGINRANK_MODULE, m) {
+    // Where Python ends while a thread works, objects of that thread are left: no leak that a user can mend.
+    nb::set_leak_warnings(false);
     m.doc() = "Compiled kernels of marginrank; import them through marginrank._kernels.";
     m.def("has_wide_registers", &has_wide_registers);
     bind_checks(m);

@@ -22,7 +22,7 @@ void bind_row_product_of(nb::module_& m, const char* name) {
             [](const Product& self, In2<Real> rows, Rows<Real> out) {
                 require(rows.shape(1) == self.depth() && out.shape(1) == self.width() && rows.shape(0) == out.shape(0),
                         "rows, matrix and out must fit together");
-                const nb::gil_scoped_release release;
+                const ReleasedGil released;
                 self.apply(rows.data(), rows.shape(0), out.data());
             },
             "rows"_a.noconvert(), "out"_a.noconvert());

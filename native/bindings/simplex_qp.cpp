@@ -16,7 +16,7 @@ std::int64_t simplex_qp(nb::ndarray<const double, nb::numpy, nb::ndim<2>, nb::de
     require(gram.stride(1) == 1 && gram.stride(0) >= static_cast<std::int64_t>(n), "gram must have unit column stride");
     require(max_iter >= 0, "max_iter must not be negative");
     std::vector<double> work(n * (n + 4));
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     return static_cast<std::int64_t>(
         marginrank::simplex_qp(n, gram.data(), static_cast<std::size_t>(gram.stride(0)), linear.data(), alpha,
                                theta.data(), work.data(), tolerance, static_cast<std::size_t>(max_iter)));

@@ -2,7 +2,6 @@
 Compiled kernels of marginrank; import them through marginrank._kernels.
 """
 
-from collections.abc import Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -466,7 +465,7 @@ class MetricSpec:
 
     def __init__(self, kind: int, cutoff: int, rel: float, gain: int, discount: int, ties: int, short_list: int, cut_norm: bool, max_label: float) -> None: ...
 
-def ranking_metrics(y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], docid: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, query_ptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], specs: Sequence[MetricSpec], values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], tied: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None: ...
+def ranking_metrics(y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], docid: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, query_ptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], specs: list[MetricSpec], values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], tied: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None: ...
 
 class RowProductF32:
     def __init__(self, matrix: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
