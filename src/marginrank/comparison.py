@@ -237,7 +237,7 @@ def compare(
     (True, True)
     """
     tests = _check_tests(tests)
-    n_resamples = check_count(n_resamples, "n_resamples", most=_MOST_RESAMPLES)
+    n_resamples = check_count(n_resamples, "n_resamples", least=2, most=_MOST_RESAMPLES)
     seed = _seed(random_state)
     y = gate.check_only_labels(y)
     options: dict[str, Any] = {"qid": qid, "group": group, "metrics": metrics, "flavor": flavor}

@@ -192,8 +192,8 @@ class Search:
 def no_figure(metric: Metric) -> MarginRankError:
     """Return what to raise where nothing can be selected by a metric."""
     return MarginRankError(
-        f"{metric} has no value on the validation rows: no query there counts for it. Use other folds, a "
-        "larger validation set, or another metric."
+        f"{metric} has no value on the validation rows: no query there counts for it (is qid unique per "
+        "row?). Use other folds, a larger validation set, or another metric."
     )
 
 
@@ -221,9 +221,9 @@ def default_alphas(scale: float, n_alphas: int = 17, decades: float = 8.0) -> Ve
     """
     n_alphas = check_count(n_alphas, "n_alphas", most=MOST_ALPHAS)
     decades = check_positive(decades, "decades")
-    if isinstance(scale, float) and not np.isfinite(scale):
-        scale = 0.0
-    if check_number(scale, "scale") <= 0.0:
+    undefined = isinstance(scale, float) and not np.isfinite(scale)  # of features that are all constant, say
+    scale = 0.0 if undefined else check_number(scale, "scale")
+    if scale <= 0.0:
         scale = 1e-2
     exponents = np.log10(scale) + 1.0 - np.linspace(0.0, decades, n_alphas)
     return np.array([float(f"{10.0**e:.3g}") for e in exponents])

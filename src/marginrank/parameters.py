@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError, shown
 
+# Below it float64 loses digits, and 1 / x overflows.
+_SMALLEST = float(np.finfo(np.float64).tiny)
+
 
 def finite_number(value: Any) -> float | None:
     """Return a real number as float64; None for anything else, and for what float64 cannot hold.
@@ -72,6 +75,18 @@ def check_positive(value: Any, name: str, wanted: str = "a positive, finite numb
     number = finite_number(value)
     if number is None or number <= 0.0:
         raise MarginRankError(f"{name} must be {wanted}; got {shown(value)}.")
+    if number < _SMALLEST:
+        raise MarginRankError(f"{name} must be at least {_SMALLEST:.3g}; got {shown(value)}.")
+    return number
+
+
+def check_missing(missing: Any) -> float | None:
+    """Return what to read a missing value as: a number, NaN and infinity included, or None."""
+    if missing is None or (isinstance(missing, float) and not np.isfinite(missing)):
+        return None if missing is None else float(missing)
+    number = finite_number(missing)
+    if number is None:
+        raise MarginRankError(f"missing must be a number, such as 0.0 or NaN, or None; got {shown(missing)}.")
     return number
 
 

@@ -168,9 +168,20 @@ def check_only_labels(y: Any) -> Vector:
     return check_labels(labels, len(labels) if labels.ndim else 1)
 
 
+def check_numbers(values: Any, name: str) -> Vector:
+    """Return finite float64 numbers, one per row, however many there are."""
+    numbers = as_array(values, name)
+    return _as_vector(numbers, name, "row", len(numbers) if numbers.ndim else 1)
+
+
 def check_scores(scores: Any, n_rows: int, name: str = "scores") -> Vector:
     """Return predicted scores as float64: one finite real number per row."""
-    return _as_vector(scores, name, "row", n_rows)
+    values = as_array(scores, name)
+    if values.ndim == 1 and len(values) != n_rows:
+        raise MarginRankError(
+            f"{name} must have one entry per row of y; got {len(values)} for {n_rows} rows."
+        )
+    return _as_vector(values, name, "row", n_rows)
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Vector | None:

@@ -173,7 +173,7 @@ WRONG = {
     "scores_a must have one entry per row.*got 3": {"scores_a": [1.0, 2.0, 3.0]},
     "tests must be among 't', 'randomization', 'bootstrap'; got .'z'.": {"tests": ["z"]},
     "tests must be among .* got ..": {"tests": []},
-    "n_resamples must be an integer from 1 to 10000000; got 0": {"n_resamples": 0},
+    "n_resamples must be an integer from 2 to 10000000; got 0": {"n_resamples": 0},
     "random_state must be None, a numpy Generator or an integer": {"random_state": -1},
     "Unknown metric 'ncdg@5' of metrics; did you mean 'ndcg'": {"metrics": ["ncdg@5"]},
 }

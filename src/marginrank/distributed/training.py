@@ -22,7 +22,7 @@ def check_trainable(ranker: Any) -> None:
     if not isinstance(ranker, _RANKERS):
         known = ", ".join(kind.__name__ for kind in _RANKERS)
         raise MarginRankError(
-            f"DaskRanker trains {known}; got {type(ranker).__name__}. Kernels train in memory, on a "
+            f"estimator must be one of {known}; got {type(ranker).__name__}. Kernels train in memory, on a "
             "sample of the rows; a feature map makes columns of them before the data are written."
         )
     if getattr(ranker, "solver", None) == "direct":

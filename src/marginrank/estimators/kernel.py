@@ -249,8 +249,9 @@ class KernelRankSVM(PairwiseRanker):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.positive_only = self.kernel == "chi2"
+        kernel = self.kernel if isinstance(self.kernel, str) else None
+        tags.input_tags.pairwise = kernel == "precomputed"
+        tags.input_tags.positive_only = kernel == "chi2"
         return tags
 
     def _check_parameters(self, losses: Mapping[str, Any]) -> Solver:

@@ -17,6 +17,7 @@ from sklearn.metrics.pairwise import (
 )
 
 from marginrank.designs.row_products import RowProduct
+from marginrank.exceptions import MarginRankError
 from marginrank.scaling import large_offset
 from marginrank.sparse_matrices import summed
 from marginrank.validation import Matrix, is_sparse
@@ -122,7 +123,10 @@ class KernelColumns:
         elif self.kernel in _PRODUCTS and not is_sparse(X) and not is_sparse(self._landmarks):
             self._of_products(X, out)
         else:
-            out[...] = self._by_function(X)
+            with np.errstate(over="ignore", invalid="ignore"):
+                out[...] = self._by_function(X)
+        if self.kernel == "polynomial":
+            _finite(out)
 
     def _set_apart(self) -> None:
         """Set columns apart in which all sparse landmarks have a large common offset.
@@ -187,7 +191,8 @@ class KernelColumns:
         self._product(X, out)
         out *= self._parameters["gamma"]
         out += self._parameters["coef0"]
-        np.power(out, self._parameters["degree"], out=out, casting="same_kind")
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.power(out, self._parameters["degree"], out=out, casting="same_kind")
 
 
 def _without_columns(X: Matrix, columns: NDArray[np.int64]) -> Matrix:
@@ -229,5 +234,15 @@ def kernel_diagonal(kernel: str, X: Matrix, parameters: Mapping[str, Any]) -> ND
         squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
         squares = np.asarray(squares, dtype=np.float64).ravel()
         base = parameters["gamma"] * squares + parameters["coef0"]
-        return np.asarray(base ** parameters["degree"])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _finite(np.asarray(base ** parameters["degree"]))
     return np.ones(X.shape[0])
+
+
+def _finite(values: NDArray[Any]) -> NDArray[Any]:
+    if not np.isfinite(values).all():
+        raise MarginRankError(
+            "The polynomial kernel overflows on these rows; use a smaller gamma, degree or coef0, or "
+            "scale the features."
+        )
+    return values

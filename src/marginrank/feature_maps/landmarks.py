@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, eigvalsh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 from sklearn.cluster import kmeans_plusplus
 
 from marginrank.designs.blocks import BlockMap, block_rows, row_blocks, run_parallel
+from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps.row_draws import DistinctRows
 from marginrank.parameters import check_choice
 from marginrank.threads import one_blas_thread
@@ -105,7 +106,13 @@ def _leverage(
         half = max(1, len(values) // 2)
         ridge = max(float(values[half:].clip(0).sum()) / half, 1e-7 * float(values[0]), 1e-300)
         gram[np.diag_indices_from(gram)] += ridge
-        solver = cho_factor(gram)
+        try:
+            solver = cho_factor(gram)
+        except LinAlgError:
+            raise MarginRankError(
+                "landmarks='leverage' needs a positive definite kernel, which this one is not with its "
+                "gamma, degree and coef0. Use landmarks='uniform', or a coef0 of at least 0."
+            ) from None
     score = np.empty(X.shape[0])
 
     def fill(bounds: tuple[int, int]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from marginrank.io.dataset_sources import (
 from marginrank.io.dataset_stage import ChunkLimits
 from marginrank.io.dataset_writer import WritingState, write_chunks
 from marginrank.io.disk_dataset import DiskDataset
-from marginrank.parameters import check_choice
+from marginrank.parameters import check_choice, check_count, check_flag, check_path
 
 #: What the features of a chunk take at most, by default.
 CHUNK_BYTES = 256 << 20
@@ -87,9 +86,13 @@ def write_dataset(
     >>> write_dataset(f"{folder}/train.mrd", blocks, chunk_rows=4)
     DiskDataset(n_rows=6, n_features=1, n_queries=3, n_chunks=2, dense float64)
     """
+    check_path(path, "path")
+    _check_writing(overwrite, resume, progress)
     if isinstance(X, Iterator):
         if y is not None or parts:
-            raise MarginRankError("Blocks carry y, qid and the other parts; do not pass them again.")
+            raise MarginRankError(
+                "X gives blocks, which carry y, qid and the other parts; do not pass them again."
+            )
         source: Source = BlockSource(X)
     elif isinstance(X, DiskDataset) and y is None and not parts:
         source = DatasetSource(X)
@@ -143,8 +146,10 @@ def convert_to_dataset(
     DiskDataset(n_rows=2, n_features=2, n_queries=1, n_chunks=1, dense float64)
     """
     check_choice("format", format, ("letor", "csv", "parquet", "mrd"))
-    if not (isinstance(dense, bool) or dense == "auto"):
-        raise MarginRankError(f"dense must be True, False or 'auto'; got {shown(dense)}.")
+    check_choice("dense", dense, (True, False, "auto"))
+    check_path(source, "source")
+    check_path(path, "path")
+    _check_writing(overwrite, resume, progress)
     limits = _check_limits(chunk_rows, chunk_bytes)
     reader: Source
     if format == "mrd":
@@ -186,7 +191,7 @@ def open_dataset(path: str | os.PathLike[str], *, verify: bool = True) -> DiskDa
     >>> RankSVM().fit(data).score(data)
     1.0
     """
-    return DiskDataset(Path(path), verify=bool(verify))
+    return DiskDataset(Path(check_path(path, "path")), verify=check_flag(verify, "verify"))
 
 
 def _whole(X: Any, y: Any, parts: dict[str, Any]) -> RankingData:
@@ -201,10 +206,16 @@ def _whole(X: Any, y: Any, parts: dict[str, Any]) -> RankingData:
     return data
 
 
+def _check_writing(overwrite: Any, resume: Any, progress: Any) -> None:
+    check_flag(overwrite, "overwrite")
+    check_flag(resume, "resume")
+    if progress is not None and not callable(progress):
+        raise MarginRankError(f"progress must be a function or None; got {shown(progress)}.")
+
+
 def _check_limits(chunk_rows: Any, chunk_bytes: Any) -> ChunkLimits:
     for name, value in (("chunk_rows", chunk_rows), ("chunk_bytes", chunk_bytes)):
         if value is None and name == "chunk_rows":
             continue
-        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-            raise MarginRankError(f"{name} must be a positive integer; got {shown(value)}.")
+        check_count(value, name, most=2**63 - 1)
     return ChunkLimits(None if chunk_rows is None else int(chunk_rows), int(chunk_bytes))

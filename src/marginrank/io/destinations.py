@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import IO, Any, TypeAlias, cast
 
 from marginrank.atomic_write import atomic_write
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
+from marginrank.parameters import check_path
 
 #: What every writer takes.
 Destination: TypeAlias = str | os.PathLike[str] | IO[bytes]
@@ -31,11 +32,13 @@ def open_for_writing(destination: Destination) -> Iterator[IO[bytes]]:
     b'text'
     """
     if not isinstance(destination, str | os.PathLike):
-        if not hasattr(destination, "write"):
-            kind = type(destination).__name__
-            raise MarginRankError(f"Expected a path or a binary file object to write to; got {kind}.")
+        if not callable(getattr(destination, "write", None)):
+            raise MarginRankError(
+                f"destination must be a path or a binary file object; got {shown(destination)}."
+            )
         yield destination
         return
+    check_path(destination, "destination")
     with atomic_write(destination) as file:
         if not os.fspath(destination).lower().endswith(".gz"):
             yield file

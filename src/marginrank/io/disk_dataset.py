@@ -21,6 +21,7 @@ from marginrank.io.chunk_reader import ChunkReader
 from marginrank.io.dataset_files import ArrayFile, check_arrays, check_seal, read_arrays
 from marginrank.io.dataset_manifest import Manifest, chunk_rows, read_manifest
 from marginrank.io.text_arrays import unpack_texts
+from marginrank.parameters import check_count, check_flag, check_path
 from marginrank.queries import Groups, offsets, one_query
 
 
@@ -49,6 +50,8 @@ class DiskDataset(RankingData):
     _reader: ChunkReader
 
     def __init__(self, path: Path, *, verify: bool = True) -> None:
+        path = Path(check_path(path, "path"))
+        verify = check_flag(verify, "verify")
         manifest = read_manifest(path)
         names = gate.check_feature_names(manifest.feature_names, manifest.n_features)
         self._set(_manifest=manifest, path=path, _verify=verify)
@@ -113,6 +116,7 @@ class DiskDataset(RankingData):
 
     def chunk(self, number: int) -> RankingData:
         """Return a chunk in memory, without explicit pairs."""
+        number = check_count(number, "number", least=0, most=self.n_chunks - 1)
         self._reader.check(number)
         arrays = read_arrays(self.path, self._manifest.chunks[number])
         block = rows.block_from(arrays, self.n_features)

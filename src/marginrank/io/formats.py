@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from marginrank.data import RankingData
+from marginrank.data import RankingData, check_data
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.dataset import open_dataset, write_dataset
 from marginrank.io.destinations import Destination, open_for_writing
@@ -21,6 +21,7 @@ from marginrank.io.side_files import dump_group, dump_weight, rebuilt, with_side
 from marginrank.io.sources import Source, open_source
 from marginrank.io.table_writer import dump_table
 from marginrank.io.tables import load_table
+from marginrank.parameters import check_choice, check_path
 
 
 class Format(NamedTuple):
@@ -120,6 +121,7 @@ def write(data: RankingData, path: Destination, format: str | None = None, **opt
     >>> file.getvalue()
     b'1 qid:7 1:0.5\n'
     """
+    check_data(data)
     FORMATS[_name(path, format, reading=False)].write(data, path, **options)
 
 
@@ -131,7 +133,7 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
     >>> format_of("train.TXT.gz"), format_of("table.pq"), format_of("notes.doc")
     ('letor', 'parquet', None)
     """
-    name = Path(path).name.lower().removesuffix(".gz")
+    name = Path(check_path(path, "path")).name.lower().removesuffix(".gz")
     return next((key for key, known in FORMATS.items() if name.endswith(known.endings or "\n")), None)
 
 
@@ -140,9 +142,9 @@ def _name(path: Any, format: str | None, *, reading: bool) -> str:
         found = format_of(path) if isinstance(path, str | os.PathLike) else None
         if found is None and not reading:
             raise MarginRankError(
-                f"The ending of {str(path)!r} stands for no format; pass format= one of {', '.join(FORMATS)}."
+                f"The ending of path, {shown(path)}, stands for no format; pass format= one of "
+                f"{', '.join(FORMATS)}."
             )
         return found or "letor"
-    if format not in FORMATS:
-        raise MarginRankError(f"format must be one of {', '.join(FORMATS)}; got {shown(format)}.")
+    check_choice("format", format, FORMATS)
     return format

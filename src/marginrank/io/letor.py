@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.letor_faults import Limits, letor_error
 from marginrank.io.side_files import unused_side_files
 from marginrank.io.sources import Source, read_source
+from marginrank.parameters import check_choice, check_count, check_flag, check_float_dtype, check_missing
 from marginrank.threads import resolve_threads
 
 _BOM = b"\xef\xbb\xbf"
@@ -101,11 +101,11 @@ def load_letor(
     limits = _check_limits(n_features, max_feature, zero_based)
     nothing = _check_missing(missing)
     kind = _check_dtype(dtype)
-    if not (isinstance(dense, bool) or dense == "auto"):
-        raise MarginRankError(f"dense must be True, False or 'auto'; got {shown(dense)}.")
+    check_choice("dense", dense, (True, False, "auto"))
+    allow_nonfinite = check_flag(allow_nonfinite, "allow_nonfinite")
     n_threads = resolve_threads(n_jobs)
     text, name = read_source(source, max_bytes=max_bytes, max_expansion=max_expansion)
-    rows = _parse(text, name, limits, (bool(allow_nonfinite), nothing), kind, n_threads)
+    rows = _parse(text, name, limits, (allow_nonfinite, nothing), kind, n_threads)
     width = rows.last_column + 1 if n_features is None else int(n_features)
     if width == 0:
         raise MarginRankError(f"{name}: expected features '<index>:<value>', got none in any row.")
@@ -117,7 +117,7 @@ def load_letor(
         _labels(rows),
         qid=_qid(rows),
         comments=_objects(rows.comments()) if rows.has_comments else None,
-        allow_nonfinite=bool(allow_nonfinite) or (nothing is not None and not np.isfinite(nothing)),
+        allow_nonfinite=allow_nonfinite or (nothing is not None and not np.isfinite(nothing)),
     )
 
 
@@ -255,27 +255,16 @@ def _check_limits(n_features: Any, max_feature: Any, zero_based: Any) -> Limits:
     for value, name in ((n_features, "n_features"), (max_feature, "max_feature")):
         if value is None and name == "n_features":
             continue
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, Integral)
-            or not 1 <= int(value) <= _LARGEST_INDEX
-        ):
-            raise MarginRankError(
-                f"{name} must be an integer from 1 to {_LARGEST_INDEX}; got {shown(value)}."
-            )
-    return Limits(None if n_features is None else int(n_features), int(max_feature), bool(zero_based))
+        check_count(value, name, most=_LARGEST_INDEX)
+    zero_based = check_flag(zero_based, "zero_based")
+    return Limits(None if n_features is None else int(n_features), int(max_feature), zero_based)
 
 
 def _check_missing(missing: Any) -> float | None:
     if missing is None:
         return None
-    if isinstance(missing, bool) or not isinstance(missing, Real):
-        raise MarginRankError(f"missing must be a number, such as 0.0 or NaN, or None; got {shown(missing)}.")
-    return float(missing)
+    return check_missing(missing)
 
 
 def _check_dtype(dtype: Any) -> np.dtype[Any]:
-    kind: np.dtype[Any] = np.dtype(dtype)
-    if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise MarginRankError(f"dtype must be float32 or float64; got {kind}.")
-    return kind
+    return check_float_dtype(dtype)

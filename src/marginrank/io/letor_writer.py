@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import write_letor_features
-from marginrank.data import RankingData
+from marginrank.data import RankingData, check_data
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.pieces import pieces
+from marginrank.parameters import check_flag
 from marginrank.validation import check_comments
 
 _ROWS_AT_ONCE = 4096
@@ -56,6 +57,8 @@ def dump_letor(
     1 qid:a 1:0.5 2:0 #docid = X
     0 qid:a 2:0.1 #docid = Y
     """
+    zero_based = check_flag(zero_based, "zero_based")
+    check_data(data)
     if data.y is None:
         raise MarginRankError("LETOR text has a label in each row, but these data hold pairs and no y.")
     if data.query_ids is not None:
@@ -103,7 +106,7 @@ def number_text(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
-def id_text(value: Any, forbidden: str = "") -> str:
+def id_text(value: Any, forbidden: str = "", name: str = "qid") -> str:
     r"""Return a query or document id as one word of text, or raise where it is none.
 
     Examples
@@ -111,11 +114,11 @@ def id_text(value: Any, forbidden: str = "") -> str:
     >>> id_text(101), id_text("a\u00a0b")
     ('101', 'a\xa0b')
     """
-    text = str(value)
-    if value is None or not text or not set(text).isdisjoint(" \t\r\n\0" + forbidden):
+    text = shown(value) if isinstance(value, int) else str(value) if value is not None else ""
+    if not text or not set(text).isdisjoint(" \t\r\n\0" + forbidden):
         but = "".join(f", {character!r}" for character in forbidden)
         raise MarginRankError(
-            f"Ids in text files must be one word without blanks{but} and NUL; got {shown(value)}."
+            f"Ids in text files ({name}) must be one word without blanks{but} and NUL; got {shown(value)}."
         )
     return text
 

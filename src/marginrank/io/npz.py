@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank.data import RankingData
+from marginrank.data import RankingData, check_data
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.pieces import held
@@ -44,6 +44,7 @@ def dump_npz(data: RankingData, destination: Destination) -> None:
     >>> load_npz(file.getvalue()).sample_weight
     array([1., 3.])
     """
+    check_data(data)
     data = held(data)
     arrays: dict[str, Any] = {"format": np.array(_FORMAT), "allow_nonfinite": np.array(data.allow_nonfinite)}
     arrays |= _features(data.X)

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError
+from marginrank.data import RankingData, check_data
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.destinations import Destination, write_lines
 from marginrank.io.letor_writer import number_text
 from marginrank.io.sources import Source
 from marginrank.io.text_lines import Piece, counted, text_lines
+from marginrank.parameters import as_list, check_count
 
 _HEADER = ("winner", "loser", "weight", "margin")
 _DOCID = re.compile(r"\s*docid\s*=\s*(\S+)")
@@ -36,6 +37,7 @@ def docids(data: RankingData) -> list[str | None]:
     >>> docids(RankingData([[1], [2]], y=[0, 1], comments=["docid = GX-1 inc = 1", ""]))
     ['GX-1', None]
     """
+    check_data(data)
     if data.comments is None:
         return [None] * data.n_rows
     found = map(_DOCID.match, data.comments)
@@ -65,7 +67,9 @@ def load_pairs(
     >>> load_pairs(b"B,A\n", ids=["A", "B"]).pairs
     array([[1, 0]])
     """
-    rows = None if ids is None else _rows_by_id(ids)
+    rows = None if ids is None else _rows_by_id(_names(ids))
+    if n_rows is not None:
+        n_rows = check_count(n_rows, "n_rows")
     pairs: list[tuple[int, int]] = []
     numbers: list[list[float]] = []
     width = 0
@@ -103,6 +107,7 @@ def dump_pairs(
     1,0,1,2.5
     <BLANKLINE>
     """
+    check_data(data)
     if data.pairs is None:
         raise MarginRankError("These data hold no pairs to write.")
     names = range(data.n_rows) if ids is None else _check_ids(ids, data)
@@ -156,7 +161,16 @@ def _rows_by_id(ids: Sequence[str | None]) -> dict[str, int]:
     return rows
 
 
-def _check_ids(ids: Sequence[str | None], data: RankingData) -> list[str]:
+def _names(ids: Any) -> list[str | None]:
+    """Return ids that are strings, or None where a row has none."""
+    found = as_list(ids)
+    if found is None or not all(name is None or isinstance(name, str) for name in found):
+        raise MarginRankError(f"ids must be a list of strings, or None for a row without; got {shown(ids)}.")
+    return found
+
+
+def _check_ids(given: Any, data: RankingData) -> list[str]:
+    ids = _names(given)
     if len(ids) != data.n_rows:
         raise MarginRankError(f"ids must have one entry per row; got {len(ids)} for {data.n_rows} rows.")
     rows = _rows_by_id(ids)
@@ -165,6 +179,6 @@ def _check_ids(ids: Sequence[str | None], data: RankingData) -> list[str]:
         name = ids[row]
         if name is None or rows[name] < 0 or set(name) & set(",\n\r") or name != name.strip():
             raise MarginRankError(
-                f"Row {row} needs an id of its own without ',' to be written; it has {name!r}."
+                f"ids must give row {row} an id of its own without ',' to be written; it has {shown(name)}."
             )
     return [str(name) for name in ids]

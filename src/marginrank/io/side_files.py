@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.chunks import ChunkedMatrix
-from marginrank.data import RankingData
+from marginrank.data import RankingData, check_data
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import Destination, write_lines
 from marginrank.io.letor_writer import number_text
 from marginrank.io.sources import Source
 from marginrank.io.text_lines import text_lines
+from marginrank.parameters import check_path
+from marginrank.validation import check_numbers
 
 _LARGEST_INT64 = 2**63 - 1
 _KEPT = (
@@ -57,6 +59,7 @@ def dump_group(data: RankingData, destination: Destination) -> None:
     >>> file.getvalue()
     b'2\n1\n'
     """
+    check_data(data)
     if data.order is not None:
         raise MarginRankError(
             "Sizes describe queries whose rows are next to each other, but these rows are not grouped; "
@@ -93,9 +96,7 @@ def dump_weight(weight: Any, destination: Destination) -> None:
     >>> file.getvalue()
     b'1\n0.25\n'
     """
-    values = np.asarray(weight, dtype=np.float64)
-    if values.ndim != 1:
-        raise MarginRankError(f"weight must be 1-D, one number a line; got shape {values.shape}.")
+    values = check_numbers(weight, "weight")
     write_lines(destination, map(number_text, values.tolist()))
 
 
@@ -105,6 +106,8 @@ def with_side_files(data: RankingData, path: str | os.PathLike[str]) -> RankingD
     Looks for ``path.query`` or ``path.group`` where the rows have no qid, and for ``path.weight``: one per
     row, or one per query.
     """
+    check_path(path, "path")
+    check_data(data)
     sizes = [f"{os.fspath(path)}{ending}" for ending in (".query", ".group")]
     found = [side for side in sizes if Path(side).is_file()]
     if data.qid is None and found:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import zlib
-from numbers import Real
 from typing import IO, Any, TypeAlias
 
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown, shown_path
+from marginrank.parameters import check_count, check_path, check_positive
 from marginrank.regular_files import NotAFileError, open_regular
 
 #: What every reader takes.
@@ -39,6 +39,9 @@ def read_source(
     >>> read_source(gzip.compress(b"1 1:0.5"))
     (bytearray(b'1 1:0.5'), '<bytes>')
     """
+    if max_bytes is not None:
+        max_bytes = check_count(max_bytes, "max_bytes", least=0)
+    max_expansion = _expansion(max_expansion)
     raw, name = _read_raw(source, -1 if max_bytes is None else max_bytes + 1)
     if max_bytes is not None and len(raw) > max_bytes:
         raise MarginRankError(f"{name}: expected at most max_bytes={max_bytes} bytes, got more.")
@@ -59,9 +62,14 @@ def allowed_bytes(n_packed: int, max_expansion: float) -> int:
     >>> allowed_bytes(1 << 20, 200) >> 20, allowed_bytes(100, 200) >> 20
     (200, 16)
     """
-    if isinstance(max_expansion, bool) or not isinstance(max_expansion, Real) or not max_expansion > 0:
-        raise MarginRankError(f"max_expansion must be a positive number; got {max_expansion!r}.")
-    return max(_ALWAYS_ALLOWED, int(min(max_expansion * n_packed, 2.0**63)))
+    return max(_ALWAYS_ALLOWED, int(min(_expansion(max_expansion) * n_packed, 2.0**63)))
+
+
+def _expansion(max_expansion: Any) -> float:
+    """Return a positive number; infinity sets no limit."""
+    if isinstance(max_expansion, float) and max_expansion == float("inf"):
+        return max_expansion
+    return check_positive(max_expansion, "max_expansion", "a positive number")
 
 
 def too_large(name: str, what: str, max_expansion: float) -> MarginRankError:
@@ -107,10 +115,11 @@ def _read_raw(source: Any, most: int) -> tuple[bytes, str]:
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "<bytes>"
     if isinstance(source, str | os.PathLike):
-        with open_source(source) as file:
-            return file.read(most), str(os.fspath(source))
-    if not hasattr(source, "read"):
-        raise MarginRankError(f"Expected a path, a binary file object or bytes; got {type(source).__name__}.")
+        path = check_path(source, "source")
+        with open_source(path) as file:
+            return file.read(most), shown_path(path)
+    if not callable(getattr(source, "read", None)):
+        raise MarginRankError(f"source must be a path, a binary file object or bytes; got {shown(source)}.")
     raw = source.read(most)
     if not isinstance(raw, bytes):
         raise MarginRankError("The file object must be binary, as from open(path, 'rb'); it gives text.")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data import RankingData
+from marginrank.data import RankingData, check_data
 from marginrank.exceptions import MarginRankError
 from marginrank.io.dataset_rows import dense, spelled
 from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.pieces import has_comments, pieces
-from marginrank.io.tables import check_table_format, pyarrow_module
+from marginrank.io.tables import check_columns, check_table_format, pyarrow_module
 
 # Values of a piece of data on disk, which is dense on its way.
 _VALUES = 8 << 20
@@ -42,13 +43,16 @@ def dump_table(
     1,"a",0.5
     0,"b",1.5
     """
+    check_data(data)
     arrow = pyarrow_module()
     if data.y is None:
         raise MarginRankError("A table has a column of labels, but these data hold pairs and no y.")
-    chosen = check_table_format(format or ("parquet" if _is_parquet(destination) else "csv"))
+    ending = "parquet" if _is_parquet(destination) else "csv"
+    chosen = check_table_format(ending if format is None else format)
     names = data.feature_names or tuple(f"f{k + 1}" for k in range(data.n_features))
     texts = data.query_ids is not None and data.query_ids.dtype == object
     roles = {"label": label, "qid": qid, "weight": weight, "comment": comment}
+    check_columns(roles, needed=tuple(roles))
     parts = (
         _columns(piece, roles, names, texts=texts, remarks=has_comments(data), format=chosen)
         for piece in pieces(data, _VALUES)
@@ -99,7 +103,9 @@ def _check_lines(comments: NDArray[Any] | None, format: str) -> None:
 
 
 def _is_parquet(destination: Destination) -> bool:
-    return str(destination).lower().endswith((".parquet", ".pq"))
+    if not isinstance(destination, str | os.PathLike):
+        return False
+    return os.fspath(destination).lower().endswith((".parquet", ".pq"))
 
 
 def _writer(file: IO[bytes], schema: Any, format: str) -> Any:

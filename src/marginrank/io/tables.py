@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.sources import Source, allowed_bytes, open_source, read_source, too_large
 from marginrank.io.table_cells import Cells, as_ids, as_numbers, as_texts, csv_fault
+from marginrank.parameters import check_choice, check_missing, check_path
 
 # Their columns need not be there: a table without them has no such thing.
 _OPTIONAL = ("weight", "docid", "comment")
@@ -72,8 +73,11 @@ def load_table(
     >>> data.feature_names, data.X.ravel().tolist(), data.qid.tolist(), data.comments.tolist()
     (('price',), [3.5, 2.0], ['a', 'a'], ['docid = X1', 'docid = X2'])
     """
+    missing = check_missing(missing)
+    if format is not None:
+        check_table_format(format)
+    wanted = _roles(label=label, qid=qid, weight=weight, docid=docid, comment=comment)
     raw, name = read_source(source, max_expansion=max_expansion)
-    wanted = _Roles(label, qid, weight, docid, comment)
     cells = _read(raw, name, format, wanted, max_expansion)
     return _data(cells, wanted, missing)
 
@@ -96,7 +100,9 @@ def table_batches(
     Each batch comes with the share of the file that has been read.
     """
     arrow = pyarrow_module()
-    name, wanted, rows = os.fspath(path), _Roles(label, qid, weight, docid, comment), 0
+    missing = check_missing(missing)
+    wanted = _roles(label=label, qid=qid, weight=weight, docid=docid, comment=comment)
+    name, rows = check_path(path, "source"), 0
     batches = _parquet_batches if check_table_format(format) == "parquet" else _csv_batches
     try:
         for batch, share in batches(name, batch_bytes, wanted, max_expansion):
@@ -179,7 +185,7 @@ def _found(cells: Cells, wanted: _Roles) -> _Roles:
     for role, column in wanted._asdict().items():
         if column is not None and column not in cells.columns:
             raise MarginRankError(
-                f"{cells.name}: expected a column {column!r} for the {role}, "
+                f"{cells.name}: expected a column {shown(column)} for the {role}, "
                 f"got {cells.shown()}. "
                 f"Pass {role}= the name of the column" + ("." if role == "label" else ", or None.")
             )
@@ -253,9 +259,25 @@ def _csv_types(header: list[str], roles: _Roles) -> dict[str, Any]:
 
 def check_table_format(format: str) -> str:
     """Return the name of a format of tables, or raise."""
-    if format not in ("csv", "parquet"):
-        raise MarginRankError(f"format must be 'csv' or 'parquet'; got {shown(format)}.")
+    check_choice("format", format, ("csv", "parquet"))
     return format
+
+
+def check_columns(names: Mapping[str, Any], *, needed: Collection[str] = ()) -> None:
+    """Raise unless the names of columns are strings, or None but for those that are needed."""
+    for role, column in names.items():
+        if not _is_name(column) and not (column is None and role not in needed):
+            raise MarginRankError(f"{role} must be the name of a column; got {shown(column)}.")
+
+
+def _is_name(column: Any) -> bool:
+    """Whether this is a word that a file of a table can hold, in UTF-8."""
+    return isinstance(column, str) and column != "" and not any("\ud800" <= c <= "\udfff" for c in column)
+
+
+def _roles(**names: Any) -> _Roles:
+    check_columns(names, needed=("label",))
+    return _Roles(**names)
 
 
 def pyarrow_module() -> Any:

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.destinations import Destination, write_lines
 from marginrank.io.letor_writer import id_text, number_text
 from marginrank.io.sources import Source
 from marginrank.io.text_lines import counted, text_lines
+from marginrank.parameters import as_list
+from marginrank.validation import check_numbers
 
 _BLANKS = r"[ \t]+"  # str.split() would also cut ids at the blanks of other alphabets
 
@@ -95,7 +97,9 @@ def dump_run(
     101 Q0 doc9 1 1.5 marginrank
     101 Q0 doc7 2 0.5 marginrank
     """
-    tag = id_text(tag)
+    if not isinstance(tag, str):
+        raise MarginRankError(f"tag must be a word; got {shown(tag)}.")
+    tag = id_text(tag, name="tag")
     by_query: dict[str, list[tuple[str, float]]] = {}
     for query, document, value in zip(*_columns(qid, docid, score, "score"), strict=True):
         by_query.setdefault(query, []).append((document, value))
@@ -133,15 +137,25 @@ def _rows(source: Source, layout: str, **number: int) -> list[list[Any]]:
 
 
 def _columns(qid: Any, docid: Any, values: Any, name: str) -> tuple[list[str], list[str], list[float]]:
-    numbers = np.asarray(values, dtype=np.float64)
-    if numbers.ndim != 1 or not len(qid) == len(docid) == len(numbers):
+    queries, documents = _listed(qid, "qid"), _listed(docid, "docid")
+    numbers = check_numbers(values, name)
+    if not len(queries) == len(documents) == len(numbers):
         raise MarginRankError(
             f"qid, docid and {name} must have one entry per row; "
-            f"got {len(qid)}, {len(docid)} and shape {numbers.shape}."
+            f"got {len(queries)}, {len(documents)} and {len(numbers)}."
         )
-    if not np.isfinite(numbers).all():
-        raise MarginRankError(f"{name} must be finite; row {int(np.argmin(np.isfinite(numbers)))} is not.")
-    return [id_text(q) for q in qid], [id_text(d) for d in docid], numbers.tolist()
+    return (
+        [id_text(query, name="qid") for query in queries],
+        [id_text(document, name="docid") for document in documents],
+        numbers.tolist(),
+    )
+
+
+def _listed(ids: Any, name: str) -> list[Any]:
+    found = as_list(ids)
+    if found is None:
+        raise MarginRankError(f"{name} must be a list of ids, one per row; got {shown(ids)}.")
+    return found
 
 
 def _strings(rows: list[list[Any]], column: int) -> NDArray[Any]:

@@ -23,6 +23,8 @@ Matrix = NDArray[np.float64]
 # the rounding of the kernel.
 _SAME_POINT = 1e-14
 # Eigenvalues below minus this part of the trace are not rounding.
+# Its square, which tells how far apart points are, is within float64.
+_LARGEST_VALUE = 1e150
 _NOT_POSITIVE = 1e-10
 # What the path holds for each entry of the kernel matrix (itself and the inverse of the active system) and
 # for each pair.
@@ -126,9 +128,10 @@ def gram_matrix(kernel: Kernel, X: Any) -> Matrix:
     else:
         K = kernel(X, X)
     largest = float(np.abs(K).max())
-    if not np.isfinite(largest):
+    if not np.isfinite(largest) or largest > _LARGEST_VALUE:
         raise MarginRankError(
-            "The kernel gave NaN or infinity; scale the features, or change its parameters."
+            "The kernel gave NaN, infinity or values beyond 1e150; scale the features, or "
+            "change its gamma, degree or coef0."
         )
     if not np.allclose(K, K.T, rtol=0.0, atol=1e-8 * largest):
         raise MarginRankError("The kernel matrix is not symmetric, so it is no kernel.")
@@ -148,8 +151,8 @@ def _check_positive(K: Matrix, largest: float) -> None:
         lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0])
         raise MarginRankError(
             f"The kernel is not positive definite: its matrix has the eigenvalue {lowest:.2g} where entries "
-            f"are up to {largest:.2g}. Choose another kernel or other parameters of it, or clip the "
-            "eigenvalues of a precomputed one."
+            f"are up to {largest:.2g}. Choose another kernel, or another gamma, degree or coef0, or "
+            "clip the eigenvalues of a precomputed one."
         ) from None
 
 

@@ -62,18 +62,23 @@ def graph_pairs(
     >>> list(zip(pairs.winner.tolist(), pairs.loser.tolist()))
     [(1, 0), (2, 0)]
     """
-    check_choice("graph", graph, ("all", "sampled", "reduced"))
-    check_choice("weighting", weighting, ("pairs", "queries"))
-    pairs_per_row = check_count(pairs_per_row, "pairs_per_row")
+    check_graph(graph, weighting, pairs_per_row)
     rng = np.random.default_rng(check_seed(random_state, np.random.Generator))
     if data.pairs is not None:
         return _explicit_pairs(data, graph)
     choose: Callable[[Vector], tuple[Rows, Rows]] = {
         "all": _all_pairs,
-        "sampled": lambda y: _sampled_pairs(y, pairs_per_row, rng),
+        "sampled": lambda y: _sampled_pairs(y, int(pairs_per_row), rng),
         "reduced": _reduced_pairs,
     }[graph]
     return _pairs_by_query(data.training_view(), choose, weighting)
+
+
+def check_graph(graph: Any, weighting: Any, pairs_per_row: Any) -> None:
+    """Raise unless these say which pairs to take and how to weigh them."""
+    check_choice("graph", graph, ("all", "sampled", "reduced"))
+    check_choice("weighting", weighting, ("pairs", "queries"))
+    check_count(pairs_per_row, "pairs_per_row")
 
 
 def _explicit_pairs(data: RankingData, graph: str) -> GraphPairs:

@@ -28,7 +28,7 @@ from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_positive, check_verbose
 from marginrank.paths.arithmetic import check_path, finite_path
 from marginrank.paths.gram import Kernel, check_memory, distinct_points, gram_matrix
-from marginrank.paths.graphs import GraphPairs, Rows, graph_pairs
+from marginrank.paths.graphs import GraphPairs, Rows, check_graph, graph_pairs
 from marginrank.paths.kernel_model import KernelRankPath
 from marginrank.paths.path_base import PathOrigin
 from marginrank.paths.progress import PathCallback, PathLine, PathProgress
@@ -135,6 +135,7 @@ def kernel_rank_path(
     if max_events is not None:
         max_events = check_count(max_events, "max_events")
     check_verbose(verbose)
+    check_graph(graph, weighting, pairs_per_row)
     if alpha_min is not None:
         alpha_min = check_positive(alpha_min, "alpha_min")
     check_memory(data.n_rows, _pairs_to_come(data, graph, pairs_per_row))

@@ -106,6 +106,8 @@ class InverseHessian:
         # Measured in the form's own metric, because plain norms mix the scales of the features.
         if not product > _SMALLEST_CURVATURE * float(np.sqrt(primal[chosen] * dual[chosen])):
             return
+        if not (primal.min() > 0.0 and dual.min() > 0.0):  # too small for float64
+            return
         self._pairs.append((step, change, 1.0 / product))
         self._misfits.append(np.log(primal) + np.log(dual))
         self._chosen = int(np.argmin(sum(self._misfits)))

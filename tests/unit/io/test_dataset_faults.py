@@ -385,8 +385,8 @@ def test_dense_and_sparse_blocks_do_not_mix(tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"chunk_rows": 0}, "chunk_rows must be a positive integer; got 0"),
-        ({"chunk_bytes": 1.5}, "chunk_bytes must be a positive integer; got 1.5"),
+        ({"chunk_rows": 0}, "chunk_rows must be an integer from 1 to 9223372036854775807; got 0"),
+        ({"chunk_bytes": 1.5}, "chunk_bytes must be an integer from 1 to 9223372036854775807; got 1.5"),
     ],
 )
 def test_sizes_of_chunks_are_checked(tmp_path, options, sentence):
@@ -395,7 +395,7 @@ def test_sizes_of_chunks_are_checked(tmp_path, options, sentence):
 
 
 def test_parts_are_not_passed_twice(tmp_path, ds):
-    with pytest.raises(MarginRankError, match="Blocks carry y"):
+    with pytest.raises(MarginRankError, match="X gives blocks, which carry y"):
         write_dataset(tmp_path / "b.mrd", blocks(), Y)
     with pytest.raises(MarginRankError, match="RankingData carries y"):
         write_dataset(tmp_path / "b.mrd", ds, Y)
@@ -421,7 +421,7 @@ def test_bad_text_is_named_by_line(tmp_path, monkeypatch, text, sentence):
 def test_options_of_a_conversion_are_checked(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"1 1:1\n")
     for options, sentence in (
-        ({"dense": "maybe"}, "dense must be True, False or 'auto'"),
+        ({"dense": "maybe"}, "dense must be one of True, False, 'auto'"),
         ({"format": "xml"}, "format must be"),
         ({"missing": np.nan}, "missing must be a finite number"),
     ):

@@ -132,7 +132,7 @@ def test_a_text_file_object_is_refused():
 
 @pytest.mark.parametrize("source", [3, None, [b"1 1:1"]])
 def test_what_is_no_source_is_refused(source):
-    assert "Expected a path" in refusal(source)
+    assert "source must be a path" in refusal(source)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_what_is_no_source_is_refused(source):
         ({"max_feature": 2**31}, "max_feature must be an integer from 1 to 2147483647"),
         ({"max_feature": None}, "max_feature must be an integer"),
         ({"missing": "0"}, "missing must be a number"),
-        ({"dtype": "int64"}, "dtype must be float32 or float64"),
-        ({"dense": "yes"}, "dense must be True, False or 'auto'"),
+        ({"dtype": "int64"}, "dtype must be 'float32' or 'float64'"),
+        ({"dense": "yes"}, "dense must be one of True, False, 'auto'"),
         ({"n_jobs": 0}, "n_jobs must be"),
     ],
 )

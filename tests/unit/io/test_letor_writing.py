@@ -61,7 +61,7 @@ def test_comments_of_several_lines_are_refused(comment, tmp_path):
 
 @pytest.mark.parametrize("query", ["", "a b", "a#b", "a\tb", "a\nb", "a\0"])
 def test_ids_that_are_no_word_are_refused(query, tmp_path):
-    with refuses("Ids in text files must be one word"):
+    with refuses("Ids in text files .qid. must be one word"):
         dump_letor(RankingData([[1]], y=[1], qid=[query]), tmp_path / "a.txt")
 
 
@@ -77,7 +77,7 @@ def test_data_without_labels_are_refused(tmp_path):
 
 
 def test_what_is_no_destination_is_refused():
-    with refuses("Expected a path or a binary file object"):
+    with refuses("destination must be a path or a binary file object"):
         dump_letor(DATA, 3)
 
 

@@ -139,7 +139,7 @@ def test_docids_that_are_unknown_or_not_unique_are_refused():
         MarginRankError, match="<bytes>:1:3: expected the id of one row, got 'B', which several rows have"
     ):
         mio.load_pairs(b"A,B", ids=["A", "B", "B"])
-    with pytest.raises(MarginRankError, match="Row 1 needs an id of its own"):
+    with pytest.raises(MarginRankError, match="ids must give row 1 an id of its own"):
         written(mio.dump_pairs, RankingData(X, pairs=[[0, 1]]), ids=["A", None, "C"])
 
 
@@ -344,7 +344,8 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
 
 def test_the_registry_refuses_what_it_does_not_know(tmp_path):
     with pytest.raises(
-        MarginRankError, match="format must be one of letor, lightgbm, npz, csv, parquet, mrd; got 'xls'"
+        MarginRankError,
+        match="format must be one of 'letor', 'lightgbm', 'npz', 'csv', 'parquet', 'mrd'; got 'xls'",
     ):
         mio.read(b"", format="xls")
     with pytest.raises(MarginRankError, match=r"The ending of .* stands for no format; pass format="):

@@ -1,0 +1,411 @@
+"""A valid call of every public name: what wrong values are put into, one parameter at a time.
+
+``calls`` has an entry for each public function, constructor and method that ``public_names`` finds. An entry
+is called with keywords, so that each parameter can be replaced. What callers do not call themselves stands in
+``NOT_CALLED``, with the reason.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import io
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import marginrank
+from marginrank import (
+    FourierFeatures,
+    NystroemFeatures,
+    comparison,
+    feature_maps,
+    inspection,
+    metrics,
+    model,
+    model_selection,
+)
+from marginrank import io as mio
+from marginrank import regularization as reg
+from marginrank.distributed import DaskRanker
+from marginrank.estimators import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
+
+MODULES = sorted(marginrank._MODULES - {"exceptions"})
+N = 12
+X = np.random.default_rng(0).normal(size=(N, 2))
+Y = np.array([0.0, 1.0, 2.0] * 4)
+QID = np.repeat([1, 2, 3], 4)
+PAIRS = np.array([[1, 0], [2, 1], [5, 4], [10, 9]])
+SCORES = X[:, 0].copy()
+DATA = marginrank.RankingData(X, Y, qid=QID)
+PAIRED = marginrank.RankingData(X, pairs=PAIRS)
+LETOR = b"1 qid:1 1:0.5 2:1 # docid = a\n0 qid:1 1:0.25 # docid = b\n2 qid:2 2:3\n0 qid:2 1:1\n"
+
+
+#: What callers do not call themselves, or not without a cluster, and so is not called here.
+NOT_CALLED = {
+    "made by the library": (
+        *(
+            "comparison.Comparison",
+            "comparison.MetricComparison",
+            "comparison.QueryChange",
+            "data.TrainingPairs",
+        ),
+        *("data.TrainingView", "inspection.Inspection", "io.Format", "io.Pairs", "io.Qrels", "io.Run"),
+        *(
+            "metrics.Evaluation",
+            "model_selection.Selection",
+            "paths.KernelRankPath",
+            "paths.LeastSquaresPath",
+        ),
+        *("paths.LinearPathProgress", "paths.LinearRankPath", "paths.PathProgress", "paths.PathSelection"),
+    ),
+    "called by the library with what it has checked": (
+        *("data.check_data", "model_selection.Search.select_so_far"),
+        *("DiskDataset.in_original_order", "DiskDataset.training_pairs", "DiskDataset.training_view"),
+        *("RankingData.in_original_order", "RankingData.training_pairs", "RankingData.training_view"),
+        *(
+            "metrics.Evaluator",
+            "metrics.Evaluator.means",
+            "metrics.Evaluator.measure",
+            "metrics.Metric.spell",
+        ),
+        *("model.model_matrix", "model.unknown_columns", "model_selection.Search.best_of"),
+        *("model_selection.Search.evaluator", "model_selection.Search.pair_folds"),
+        *("model_selection.Search.query_folds", "model_selection.Search.select", "model_selection.no_figure"),
+    ),
+    "the base of the feature maps": (
+        "feature_maps.FeatureMap.from_state",
+        "feature_maps.FeatureMap.transform",
+    ),
+    "needs a cluster": (
+        *("distributed.DaskEngine", "distributed.DaskEngine.gather", "distributed.DaskEngine.hold"),
+        *("distributed.DaskEngine.tree_sum", "distributed.DaskRanker.evaluate", "distributed.DaskRanker.fit"),
+        *("distributed.DaskRanker.predict", "distributed.DaskRanker.score", "distributed.RemoteData"),
+        *("distributed.RemoteData.in_original_order", "distributed.RemoteData.like"),
+        *("distributed.RemoteData.subset", "distributed.RemoteData.through"),
+        *("distributed.RemoteData.training_pairs", "distributed.RemoteData.training_view"),
+        "distributed.predict",
+    ),
+}
+
+
+class Call(NamedTuple):
+    """A function, and keywords with which it works."""
+
+    function: Callable[..., Any]
+    valid: dict[str, Any]
+    about: tuple[str, ...] | None = None  # the parameters that this call is for, where another has the rest
+
+
+def public_names() -> Iterator[tuple[str, Any]]:
+    """Yield the public functions, constructors and methods, each under its first name."""
+    seen: set[int] = set()
+    homes = [("marginrank", marginrank, marginrank.__all__)]
+    for name in MODULES:
+        module = importlib.import_module(f"marginrank.{name}")
+        homes.append((name, module, _exported(module)))
+    for home, module, names in homes:
+        for name in names:
+            value = getattr(module, name)
+            if id(value) in seen or not callable(value):
+                continue
+            seen.add(id(value))
+            prefix = name if home == "marginrank" else f"{home}.{name}"
+            yield prefix, value
+            if inspect.isclass(value):
+                for method, function in _methods(value):
+                    yield f"{prefix}.{method}", function
+
+
+def _exported(module: Any) -> list[str]:
+    given = getattr(module, "__all__", None)
+    if given is not None:
+        return list(given)
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+
+
+def _methods(cls: type) -> Iterator[tuple[str, Any]]:
+    for name in dir(cls):
+        function = inspect.getattr_static(cls, name)
+        if isinstance(function, classmethod | staticmethod):
+            function = function.__func__
+        if name.startswith("_") or not inspect.isfunction(function):
+            continue
+        if (function.__module__ or "").startswith("marginrank"):
+            yield name, getattr(cls, name)
+
+
+def parameters_of(function: Any) -> list[str]:
+    """Return the parameters that a caller may pass by name."""
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    found = inspect.signature(function).parameters.values()
+    return [one.name for one in found if one.kind in kinds and one.name not in ("self", "cls")]
+
+
+RANKERS = {
+    "RankSVM": (RankSVM, {"alpha": 0.1}),
+    "RankRLS": (RankRLS, {"alpha": 0.1}),
+    "StructuredRankSVM": (StructuredRankSVM, {"alpha": 0.1}),
+    "KernelRankSVM": (KernelRankSVM, {"alpha": 0.1, "n_components": 4, "random_state": 0}),
+}
+LABELLED = {"X": X, "y": Y, "qid": QID}
+
+
+def _fitted(cls: type, **parameters: Any) -> Any:
+    return cls(**parameters).fit(**LABELLED)
+
+
+def _ranker_calls() -> dict[str, list[Call]]:
+    calls: dict[str, list[Call]] = {}
+    for name, (cls, given) in RANKERS.items():
+        given = {**given, "cv": 2}
+        search = {**given, "alpha": "auto", "alphas": [1.0, 0.1]}
+        about = ("alpha", "alphas", "metric", "cv", "rule", "tol", "max_iter")
+        calls[name] = [Call(partial(_fitted, cls), given), Call(partial(_fitted, cls), search, about)]
+        fitted = _fitted(cls, **given)
+        calls[f"{name}.fit"] = [
+            Call(lambda cls=cls, given=given, **k: cls(**given).fit(**k), dict(LABELLED)),
+            Call(
+                lambda cls=cls, given=given, **k: cls(**{**given, "alpha": "auto", "alphas": [1.0, 0.1]}).fit(
+                    **k
+                ),
+                {**LABELLED, "eval_set": (X, Y), "eval_qid": QID, "eval_metric": "ndcg@3"},
+            ),
+        ]
+        calls[f"{name}.predict"] = [Call(fitted.predict, {"X": X})]
+        calls[f"{name}.score"] = [Call(fitted.score, dict(LABELLED))]
+        calls[f"{name}.to_model"] = [Call(fitted.to_model, {})]
+        if hasattr(cls, "fit_pairs"):
+            calls[f"{name}.fit_pairs"] = [
+                Call(lambda cls=cls, given=given, **k: cls(**given).fit_pairs(**k), {"X": X, "pairs": PAIRS})
+            ]
+    kernel = {"alpha": 0.1, "n_components": 4, "random_state": 0, "loss": "hinge", "cv": 2}
+    for extra, about in (
+        (
+            {"approximation": "fourier"},
+            ("kernel", "gamma", "n_components", "orthogonal", "random_state", "dtype"),
+        ),
+        ({"approximation": "exact"}, ("kernel", "gamma", "n_components", "alpha", "store")),
+        ({"kernel": "polynomial"}, ("gamma", "degree", "coef0", "landmarks")),
+        ({"gamma": "auto", "gammas": [0.5]}, ("kernel", "gammas", "alpha", "scale")),
+        ({"landmarks": "kmeans++", "scale": "standard"}, ("landmarks", "scale")),
+    ):
+        calls["KernelRankSVM"].append(Call(partial(_fitted, KernelRankSVM), {**kernel, **extra}, about))
+    calls["StructuredRankSVM"].append(
+        Call(
+            partial(_fitted, StructuredRankSVM),
+            {"target": "map", "relevance": 1, "alpha": 0.1, "cv": 2},
+            ("target", "relevance"),
+        )
+    )
+    calls["RankRLS"].append(
+        Call(partial(_fitted, RankRLS), {"solver": "cg", "max_iter": 5, "tol": 0.1, "cv": 2})
+    )
+    return calls
+
+
+def _map_calls() -> dict[str, list[Call]]:
+    calls: dict[str, list[Call]] = {}
+    for name, cls in (("FourierFeatures", FourierFeatures), ("NystroemFeatures", NystroemFeatures)):
+        given = {"n_components": 4, "random_state": 0}
+        fitted = cls(**given).fit(X)
+        header, arrays = fitted.to_state()
+        calls[name] = [Call(lambda cls=cls, **k: cls(**k).fit_transform(X), given)]
+        calls[f"{name}.fit"] = [Call(lambda cls=cls, given=given, **k: cls(**given).fit(**k), {"X": X})]
+        calls[f"{name}.transform"] = [Call(fitted.transform, {"X": X})]
+        calls[f"{name}.from_state"] = [Call(cls.from_state, {"header": header, "arrays": arrays})]
+        calls["feature_maps.map_from_state"] = [
+            Call(feature_maps.map_from_state, {"header": header, "arrays": arrays})
+        ]
+    polynomial = {"kernel": "polynomial", "n_components": 4, "random_state": 0, "landmarks": "leverage"}
+    calls["NystroemFeatures"].append(
+        Call(
+            lambda **k: NystroemFeatures(**k).fit_transform(X),
+            polynomial,
+            ("gamma", "degree", "coef0", "landmarks", "rank"),
+        )
+    )
+    return calls
+
+
+def _data_calls() -> dict[str, list[Call]]:
+    return {
+        "RankingData": [
+            Call(marginrank.RankingData, dict(LABELLED)),
+            Call(marginrank.RankingData, {"X": X, "pairs": PAIRS}),
+        ],
+        "RankingData.subset": [Call(DATA.subset, {"rows": [0, 1]}), Call(PAIRED.subset, {"rows": [0, 1]})],
+        "inspection.inspect": [Call(inspection.inspect, {"data": DATA})],
+    }
+
+
+def _path_calls() -> dict[str, list[Call]]:
+    short = {**LABELLED, "alpha_min": 0.01}
+    functions = {
+        "rank_path": (marginrank.rank_path, {**short, "eps": 0.1}),
+        "rank_rls_path": (marginrank.rank_rls_path, {**short, "eps": 0.1}),
+        "structured_rank_path": (marginrank.structured_rank_path, {**short, "eps": 0.1}),
+        "kernel_rank_path": (marginrank.kernel_rank_path, short),
+    }
+    calls = {name: [Call(function, valid)] for name, (function, valid) in functions.items()}
+    calls["kernel_rank_path"].append(
+        Call(marginrank.kernel_rank_path, {**short, "kernel": "polynomial", "graph": "sampled"})
+    )
+    calls["rank_rls_path"].append(
+        Call(marginrank.rank_rls_path, {**short, "eps": 0.1, "solver": "certified"})
+    )
+    for name, function in (
+        ("KernelRankPath", "kernel_rank_path"),
+        ("LeastSquaresPath", "rank_rls_path"),
+        ("LinearRankPath", "rank_path"),
+    ):
+        make, valid = functions[function]
+        path = make(**valid)
+        alpha = float(path.grid(3)[1])
+        for method in ("coef_at", "duals_at", "gap_at", "objective_at", "scores_at"):
+            if hasattr(path, method):
+                calls[f"paths.{name}.{method}"] = [Call(getattr(path, method), {"alpha": alpha})]
+        if hasattr(path, "coefs_at"):
+            calls[f"paths.{name}.coefs_at"] = [Call(path.coefs_at, {"alphas": [alpha]})]
+        calls[f"paths.{name}.grid"] = [Call(path.grid, {})]
+        calls[f"paths.{name}.predict"] = [Call(path.predict, {"X": X, "alpha": alpha})]
+        calls[f"paths.{name}.plot"] = [Call(lambda path=path, **k: _closed(path.plot(**k)), {})]
+        calls[f"paths.{name}.select"] = [Call(path.select, {**LABELLED, "n_alphas": 3})]
+        calls[f"paths.{name}.to_model"] = [Call(path.to_model, {"alpha": alpha})]
+    chosen = path.select(X, Y, qid=QID, n_alphas=3)
+    calls["paths.PathSelection.to_model"] = [Call(chosen.to_model, {})]
+    return calls
+
+
+def _closed(drawn: Any) -> None:
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+
+
+def _model_calls(folder: Path) -> dict[str, list[Call]]:
+    ranker = _fitted(RankSVM, alpha=0.1)
+    found = ranker.to_model()
+    file = folder / "model.mrk"
+    found.save(file)
+    return {
+        "RankingModel": [Call(marginrank.RankingModel, {"coef": [1.0, 2.0]})],
+        "RankingModel.from_estimator": [Call(marginrank.RankingModel.from_estimator, {"estimator": ranker})],
+        "RankingModel.load": [Call(marginrank.RankingModel.load, {"file": file})],
+        "RankingModel.predict": [Call(found.predict, {"X": X})],
+        "RankingModel.save": [Call(found.save, {"file": folder / "again.mrk"})],
+        "model.align_width": [Call(model.align_width, {"X": X, "n_features": 2})],
+    }
+
+
+def _metric_calls() -> dict[str, list[Call]]:
+    scored = {"y": Y, "scores": SCORES, "qid": QID}
+    two = {"y": Y, "scores_a": SCORES, "scores_b": SCORES[::-1].copy(), "qid": QID, "n_resamples": 9}
+    compared = comparison.compare(**two)
+    return {
+        "comparison.compare": [Call(comparison.compare, two)],
+        "comparison.Comparison.most_changed": [Call(compared.most_changed, {})],
+        "metrics.Metric": [
+            Call(metrics.Metric, {"name": "ndcg"}),
+            Call(metrics.Metric, {"name": "map"}),
+            Call(metrics.Metric, {"name": "err"}),
+        ],
+        "metrics.evaluate": [Call(metrics.evaluate, scored)],
+        "metrics.pairwise_error": [Call(metrics.pairwise_error, scored)],
+        "metrics.parse_metric": [Call(metrics.parse_metric, {"text": "ndcg@10"})],
+        "model_selection.Search": [Call(model_selection.Search, {})],
+        "model_selection.check_alphas": [Call(model_selection.check_alphas, {"alphas": [1.0]})],
+        "model_selection.default_alphas": [Call(model_selection.default_alphas, {"scale": 1.0})],
+        "regularization.alpha_from": [
+            Call(reg.alpha_from, {"name": "svmrank", "value": 1.0, "n_pairs": 9, "n_queries": 3, "n_rows": 9})
+        ],
+        "regularization.alpha_to": [
+            Call(reg.alpha_to, {"name": "svmrank", "alpha": 1.0, "n_pairs": 9, "n_queries": 3, "n_rows": 9})
+        ],
+    }
+
+
+def _file_calls(folder: Path) -> dict[str, list[Call]]:
+    """Calls of what reads and writes: sources are bytes, destinations a buffer that is thrown away."""
+    letor, dataset = folder / "data.txt", folder / "data.mrd"
+    letor.write_bytes(LETOR)
+    stored = marginrank.write_dataset(dataset, X, Y, qid=QID, chunk_rows=5)
+    table, npz, pairs = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    mio.dump_table(DATA, table, format="csv")
+    mio.dump_npz(DATA, npz)
+    mio.dump_pairs(PAIRED, pairs)
+    sources = {
+        "load_group": b"2\n2\n",
+        "load_npz": npz.getvalue(),
+        "load_pairs": pairs.getvalue(),
+        "load_qrels": b"1 0 a 1\n",
+        "load_run": b"1 Q0 a 1 0.5 tag\n",
+        "load_table": table.getvalue(),
+        "load_weight": b"1\n2\n",
+    }
+    calls = {f"io.{name}": [Call(getattr(mio, name), {"source": text})] for name, text in sources.items()}
+    calls["io.load_pairs"].append(Call(mio.load_pairs, {"source": b"1,0\n", "n_rows": 12}))
+    ids = {"qid": ["1", "2"], "docid": ["a", "b"]}
+    written = {
+        "io.dump_group": (mio.dump_group, {"data": DATA}),
+        "io.dump_npz": (mio.dump_npz, {"data": DATA}),
+        "io.dump_pairs": (mio.dump_pairs, {"data": PAIRED}),
+        "io.dump_qrels": (mio.dump_qrels, {**ids, "label": [1, 0]}),
+        "io.dump_run": (mio.dump_run, {**ids, "score": [1.0, 0.5]}),
+        "io.dump_table": (mio.dump_table, {"data": DATA, "format": "csv"}),
+        "io.dump_weight": (mio.dump_weight, {"weight": [1.0, 2.0]}),
+        "dump_letor": (mio.dump_letor, {"data": DATA}),
+    }
+    for name, (function, valid) in written.items():
+        calls[name] = [Call(function, {**valid, "destination": folder / "written"})]
+    return calls | {
+        "load_letor": [Call(mio.load_letor, {"source": LETOR})],
+        "open_dataset": [Call(mio.open_dataset, {"path": dataset})],
+        "DiskDataset": [Call(mio.DiskDataset, {"path": dataset})],
+        "DiskDataset.chunk": [Call(stored.chunk, {"number": 0})],
+        "DiskDataset.subset": [Call(stored.subset, {"rows": [0, 1]})],
+        "io.docids": [Call(mio.docids, {"data": DATA})],
+        "io.format_of": [Call(mio.format_of, {"path": "a.txt"})],
+        "io.read": [Call(mio.read, {"path": letor})],
+        "io.with_side_files": [Call(mio.with_side_files, {"data": DATA, "path": letor})],
+        "io.write": [Call(mio.write, {"data": DATA, "path": folder / "written.npz"})],
+        "io.convert_to_dataset": [
+            Call(
+                mio.convert_to_dataset,
+                {"source": letor, "path": folder / "converted.mrd", "overwrite": True, "chunk_rows": 2},
+            )
+        ],
+        "write_dataset": [
+            Call(
+                mio.write_dataset,
+                {"path": folder / "again.mrd", "X": X, "y": Y, "overwrite": True, "chunk_rows": 5},
+            )
+        ],
+    }
+
+
+def _cluster_calls() -> dict[str, list[Call]]:
+    """Calls that are refused before a cluster is needed; the valid one stops there."""
+    return {"distributed.DaskRanker": [Call(DaskRanker, {"estimator": RankSVM()})]}
+
+
+def calls(folder: Path) -> dict[str, list[Call]]:
+    """Return valid calls of every public name that callers call, with files below ``folder``."""
+    return {
+        **_ranker_calls(),
+        **_map_calls(),
+        **_data_calls(),
+        **_path_calls(),
+        **_model_calls(folder),
+        **_metric_calls(),
+        **_file_calls(folder),
+        **_cluster_calls(),
+    }
