@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
+from marginrank.chunks import ChunkedMatrix
 from marginrank.designs.base import Vector
 from marginrank.designs.chunked import PlainDesign, plain_design
 from marginrank.designs.columns import ColumnRange, ColumnTransform, Mask, rows_differ
 from marginrank.scaling import Scale, column_scale, large_offset
-from marginrank.validation import Matrix
+from marginrank.validation import Matrix, is_sparse
 
 Rows = NDArray[np.int64]
 
-# Values of pairs of rows that are looked at together: many, so that few reads do; at first few, because most
-# columns differ within the first pairs.
-_FIRST_PAIRS, _MOST_VALUES = 256, 1 << 22
+# Values of rows in chunks that are in memory at a time, while columns are looked through.
+_MOST_VALUES = 1 << 24
+_FIRST_PAIRS = 1024
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ def column_transform(
     """
     design = plain_design(X, rows, n_threads=n_threads)
     known = design.column_range if whole is None or whole.known is None else whole.known
-    constant = _constant_columns(design, compared, known)
+    constant = _constant_columns(X, design, compared, known, n_threads)
     shift = _reference(known, constant) if whole is None else whole.shift
     transform = ColumnTransform(shift, None, constant if constant.any() else None, known)
     if scale is None:
@@ -92,24 +95,55 @@ def _reference(known: ColumnRange, constant: Mask) -> Vector | None:
     return shift if shift.any() else None
 
 
-def _constant_columns(design: PlainDesign, compared: ComparedRows, known: ColumnRange) -> Mask:
+def _constant_columns(
+    X: Matrix, design: PlainDesign, compared: ComparedRows, known: ColumnRange, n_threads: int
+) -> Mask:
     """Return which columns have equal values wherever rows are compared."""
     everywhere = known.low == known.high
-    if compared.pairs is not None:
-        varies = _differing_columns(design.take, compared.pairs, everywhere)
-    else:
+    if compared.pairs is None:
         assert compared.query_ptr is not None
         varies = design.varying_columns(compared.query_ptr, everywhere)
+    elif isinstance(X, ChunkedMatrix):
+        varies = _varying_in_chunks(X, design, compared.pairs, everywhere, n_threads)
+    else:
+        order, ptr = _components(compared.pairs, X.shape[0])
+        varies = plain_design(X, order, n_threads=n_threads).varying_columns(ptr, everywhere)
     return np.asarray(everywhere | ~varies)
 
 
-def _differing_columns(take: Callable[[Rows], Matrix], pairs: NDArray[Any], settled: Mask) -> Mask:
-    """Return the columns that differ between the rows of a pair, and those that are settled already."""
-    varies = settled.copy()
-    first, room = 0, max(1, _MOST_VALUES // len(varies))
-    size = min(_FIRST_PAIRS, room)
-    while first < len(pairs) and not varies.all():
-        part = np.asarray(pairs[first : first + size], dtype=np.int64)
-        varies |= rows_differ(take(part[:, 0]), take(part[:, 1]))
-        first, size = first + size, min(8 * size, room)
+def _components(pairs: NDArray[Any], n_rows: int) -> tuple[Rows, Rows]:
+    """Return the rows in an order in which those that pairs connect are neighbours, and where these begin.
+
+    A column is equal in the two rows of every pair where it is constant within each of these groups.
+    """
+    edges = (np.ones(len(pairs), dtype=np.int8), (pairs[:, 0], pairs[:, 1]))
+    graph = sparse.coo_array(edges, shape=(n_rows, n_rows))
+    n_groups, group = connected_components(graph, directed=False)
+    ptr = np.concatenate(([0], np.cumsum(np.bincount(group, minlength=n_groups)))).astype(np.int64)
+    return np.argsort(group, kind="stable").astype(np.int64), ptr
+
+
+def _varying_in_chunks(
+    X: ChunkedMatrix, design: PlainDesign, pairs: NDArray[Any], settled: Mask, n_threads: int
+) -> Mask:
+    """Return the same of rows in chunks: some pairs settle most columns, and the others are fetched."""
+    sample = pairs[: max(1, min(_FIRST_PAIRS, _MOST_VALUES // X.shape[1]))].astype(np.int64)
+    varies = settled | rows_differ(design.take(sample[:, 0]), design.take(sample[:, 1]))
+    order, ptr = _components(pairs, X.shape[0])
+    width = max(1, _MOST_VALUES // X.shape[0])
+    left = np.flatnonzero(~varies)
+    while len(left):
+        # Of sparse rows all columns that are left are fetched at once: they have few entries.
+        blocks = [rows for _, _, rows in X.map_blocks(partial(_chosen, columns=left, width=width))]
+        together = sparse.vstack(blocks, format="csr") if is_sparse(blocks[0]) else np.concatenate(blocks)
+        taken = left[: together.shape[1]]
+        found = plain_design(together, order, n_threads=n_threads)
+        varies[taken] = found.varying_columns(ptr, np.zeros(len(taken), dtype=bool))
+        left = left[len(taken) :]
     return varies
+
+
+def _chosen(X: Matrix, along: None, *, columns: Rows, width: int) -> Matrix:
+    """Return some columns: of dense rows the first so many of them."""
+    del along
+    return X[:, columns] if is_sparse(X) else np.ascontiguousarray(X[:, columns[:width]])

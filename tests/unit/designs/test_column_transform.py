@@ -111,3 +111,17 @@ def test_products_see_neither_shift_nor_scale_of_columns_that_are_left_out():
         assert design.adjoint(g)[2] == 0.0
     assert transform.raw(w)[2] == transform.transformed(w)[2] == 0.0
     np.testing.assert_array_equal(transform.raw(w)[:2], w[:2] / [1.0, 2.0])
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("room", [1, 700, 1 << 24])
+def test_many_pairs_equal_the_definition(place, room, monkeypatch):
+    """However few columns fit into memory at a time."""
+    monkeypatch.setattr("marginrank.designs.compared._MOST_VALUES", room)
+    rng = np.random.default_rng(4)
+    X = rng.integers(0, 2, size=(N_ROWS, 40)) * (rng.random((N_ROWS, 40)) < np.linspace(0.0, 0.1, 40)) * 3.0
+    pairs = rng.integers(N_ROWS // 2, size=(60, 2))
+    found = column_transform(PLACES[place](X), None, ComparedRows(pairs=pairs), n_threads=2)
+    same = (X[pairs[:, 0]] == X[pairs[:, 1]]).all(axis=0)
+    assert 2 < same.sum() < 38
+    assert (found.constant if found.constant is not None else ~same).tolist() == same.tolist()
