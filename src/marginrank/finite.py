@@ -22,6 +22,14 @@ _settings_outside: ContextVar[Any] = ContextVar("settings_outside")
 _LARGE, _SMALL = 1e12, 1e-12
 
 
+class _UsersError(Exception):
+    """What a user's function raised, on its way through arithmetic of ours."""
+
+    def __init__(self, raised: Exception) -> None:
+        super().__init__(raised)
+        self.raised = raised
+
+
 @contextmanager
 def finite_arithmetic(sentence: Callable[[], str]) -> Iterator[None]:
     """Stop at the first overflow, division by zero or matrix that cannot be factored, with one sentence.
@@ -39,23 +47,32 @@ def finite_arithmetic(sentence: Callable[[], str]) -> Iterator[None]:
         ...
     marginrank.exceptions.MarginRankError: The features are too large.
     """
-    token = _settings_outside.set(np.geterr())
+    is_outermost = _settings_outside.get(None) is None
+    token = _settings_outside.set(np.geterr() if is_outermost else _settings_outside.get())
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             yield
-    except (FloatingPointError, np.linalg.LinAlgError) as error:
+    except _UsersError as error:
+        raise (error.raised if is_outermost else error) from None
+    except (ArithmeticError, np.linalg.LinAlgError) as error:
         raise MarginRankError(sentence()) from error
     finally:
         _settings_outside.reset(token)
 
 
 def as_outside(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a user's function that runs with the user's own settings for floating-point errors."""
+    """Return a user's function that runs with the user's own settings; what it raises is not explained."""
 
     @wraps(function, updated=())
     def call(*arguments: Any, **named: Any) -> Any:
-        with np.errstate(**_settings_outside.get({})):
+        settings = _settings_outside.get(None)
+        if settings is None:
             return function(*arguments, **named)
+        try:
+            with np.errstate(**settings):
+                return function(*arguments, **named)
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            raise _UsersError(error) from None
 
     return call
 

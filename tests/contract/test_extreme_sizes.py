@@ -15,8 +15,9 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from marginrank import RankingData, RankRLS, RankSVM, StructuredRankSVM
+from marginrank import KernelRankSVM, RankingData, RankRLS, RankSVM, StructuredRankSVM
 from marginrank.exceptions import MarginRankError, ZeroModelWarning
+from marginrank.feature_maps import FourierFeatures, NystroemFeatures
 from marginrank.metrics import evaluate, pairwise_error
 from marginrank.paths import kernel_rank_path, rank_path, rank_rls_path, structured_rank_path
 
@@ -92,6 +93,27 @@ def _traces(
     return run
 
 
+def _maps(make: Callable[[], Any]) -> Callable[..., list[Any]]:
+    def run(X: Any = _X, sample_weight: Any = None, **options: Any) -> list[Any]:
+        del options
+        features = make().fit(X, sample_weight=sample_weight)
+        return [features.transform(X), features.transform(X[:2])]
+
+    return run
+
+
+def _kernel(**parameters: Any) -> Callable[..., list[Any]]:
+    return _fits(lambda: KernelRankSVM(n_components=15, random_state=0, **parameters))
+
+
+def _nystroem(kernel: str, **parameters: Any) -> Callable[..., list[Any]]:
+    return _maps(lambda: NystroemFeatures(kernel, n_components=15, random_state=0, **parameters))
+
+
+def _fourier(kernel: str, **parameters: Any) -> Callable[..., list[Any]]:
+    return _maps(lambda: FourierFeatures(kernel, n_components=15, random_state=0, **parameters))
+
+
 def _measures(X: Any = _X, y: Any = _Y, **options: Any) -> list[Any]:
     scores = X[:, [2]].toarray().ravel() if sparse.issparse(X) else X[:, 2]
     error = pairwise_error(y, scores, qid=_QID, **options)
@@ -132,12 +154,46 @@ CALLS: dict[str, Callable[..., list[Any]]] = {
     "path of rls": _traces(rank_rls_path, eps=1e-2),
     "path of rls, certified": _traces(rank_rls_path, solver="certified", eps=1e-2),
     "structured path": _traces(structured_rank_path, weights=False, eps=1e-2),
+    "kernel path": _traces(kernel_rank_path, kernel="rbf"),
+    "kernel path, linear": _traces(kernel_rank_path, kernel="linear"),
+    "kernel path, polynomial": _traces(kernel_rank_path, kernel="poly"),
+    "kernel path, gamma 1e300": _traces(kernel_rank_path, gamma=1e300),
+    "kernel, rbf": _kernel(kernel="rbf"),
+    "kernel, rbf, least squares": _kernel(kernel="rbf", loss="least_squares"),
+    "kernel, exact": _kernel(kernel="rbf", approximation="exact"),
+    "kernel, laplacian": _kernel(kernel="laplacian"),
+    "kernel, polynomial": _kernel(kernel="polynomial", scale="standard"),
+    "kernel, cosine": _kernel(kernel="cosine"),
+    "kernel, fourier": _kernel(approximation="fourier"),
+    "kernel, auto": _kernel(gamma="auto", alpha="auto", cv=3),
+    **{f"nystroem, {kernel}": _nystroem(kernel) for kernel in ("rbf", "laplacian", "polynomial", "cosine")},
+    **{
+        f"nystroem, {landmarks}": _nystroem("rbf", landmarks=landmarks, gamma="median")
+        for landmarks in ("kmeans++", "leverage")
+    },
+    **{
+        f"nystroem, {kernel}, gamma {gamma:g}": _nystroem(kernel, gamma=gamma)
+        for kernel in ("rbf", "laplacian", "polynomial")
+        for gamma in (1e300, 1e-300)
+    },
+    "fourier": _fourier("rbf"),
+    "fourier, laplacian": _fourier("laplacian", gamma="median", dtype="float64"),
+    "fourier, gamma 1e300": _fourier("rbf", gamma=1e300),
+    "fourier, gamma 1e-300": _fourier("rbf", gamma=1e-300, dtype="float64"),
     "metrics": _measures,
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("call", CALLS)
+def _told_apart(call: str, case: str) -> bool:
+    """Whether the case can matter to the call, and is not one of many that cost much."""
+    if call.startswith(("nystroem", "fourier")):
+        return "X" in CASES[case] or "sample_weight" in CASES[case]
+    return call != "kernel, auto" or case in ("X * 1e+60", "X * 1e-170", "one cell 1e300", "sparse * 1e170")
+
+
+@pytest.mark.parametrize(
+    ("call", "case"), [(call, case) for call in CALLS for case in CASES if _told_apart(call, case)]
+)
 def test_a_result_is_finite_or_there_is_a_sentence(call: str, case: str) -> None:
     with warnings.catch_warnings():
         for honest in (ConvergenceWarning, ZeroModelWarning):
@@ -236,3 +292,13 @@ def test_a_kernel_of_the_user_keeps_its_own_settings() -> None:
     with np.errstate(divide="print"):
         kernel_rank_path(_X[:10], _Y[:10], kernel=linear).predict(_X[:3], alpha=1.0)
     assert set(found) == {"print"}
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, FloatingPointError, np.linalg.LinAlgError, KeyError])
+def test_an_error_of_a_callback_is_raised_as_it_is(error: type[Exception]) -> None:
+    def callback(progress: Any) -> None:
+        raise error("the user's own")
+
+    for train in (RankSVM().fit, RankRLS(solver="cg").fit, rank_path):
+        with pytest.raises(error, match="the user's own"):
+            train(_X, _Y, qid=_QID, callbacks=callback)

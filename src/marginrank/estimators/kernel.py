@@ -20,8 +20,9 @@ from marginrank.estimators.spaces import MappedColumns, Space, rows_to_map, scal
 from marginrank.estimators.training import Training
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import FeatureMap, FourierFeatures, NystroemFeatures
-from marginrank.feature_maps.gamma import UNITS, resolve_gamma
+from marginrank.feature_maps.gamma import resolve_gamma
 from marginrank.feature_maps.kernel_columns import KERNELS
+from marginrank.feature_maps.kernel_units import UNITS
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.memory import physical_memory
 from marginrank.metrics import Metric

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from marginrank import validation as gate
 from marginrank.designs.blocks import BlockMap, map_features, n_features_out
 from marginrank.exceptions import MarginRankError, ModelFileError, shown
+from marginrank.finite import check_finite_results, extremes, finite_arithmetic
 from marginrank.parameters import check_float_dtype
 from marginrank.threads import resolve_threads
 
@@ -53,7 +56,21 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         check_is_fitted(self)
         X = self._check_matrix(X, reset=False)
-        return map_features(self.block_map(), X, n_threads=resolve_threads(self.n_jobs))
+        with self._finite_arithmetic(X):
+            features = map_features(self.block_map(), X, n_threads=resolve_threads(self.n_jobs))
+        check_finite_results(partial(self._out_of_range, X), features)
+        return features
+
+    def _finite_arithmetic(self, X: gate.Matrix) -> AbstractContextManager[None]:
+        """Return the context to work in: what leaves the range of the numbers ends in a sentence."""
+        return finite_arithmetic(partial(self._out_of_range, X))
+
+    def _out_of_range(self, X: gate.Matrix) -> str:
+        gamma = getattr(self, "gamma_", None)
+        return (
+            f"The features of {type(self).__name__} leave the range of {np.dtype(self.dtype)}. "
+            f"{extremes(X, gamma=gamma)}"
+        )
 
     def to_state(self) -> State:
         """Return the fitted map as data, for a file: nothing in it is code.

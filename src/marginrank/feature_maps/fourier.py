@@ -18,6 +18,8 @@ from marginrank.parameters import check_count, check_flag, check_seed
 from marginrank.validation import Vector, is_sparse
 from marginrank.weights import moderate
 
+_ROOM = 2.0**20
+
 
 class FourierFeatures(FeatureMap):
     """Random Fourier features: cosines whose inner products approximate a shift-invariant kernel.
@@ -127,14 +129,17 @@ class FourierFeatures(FeatureMap):
         orthogonal = check_flag(self.orthogonal, "orthogonal")
         rng = check_random_state(check_seed(self.random_state, np.random.RandomState))
         weight = moderate(gate.check_weights(sample_weight, X.shape[0]))
-        gamma = resolve_gamma(self.gamma, self.kernel, X, rng, weight)
-        assert gamma is not None
-        self.gamma_ = gamma
-        shape = (X.shape[1], n_components)
-        self.frequencies_ = draw_frequencies(self.kernel, gamma, shape, orthogonal, rng).astype(dtype)
-        self.phases_ = rng.uniform(0.0, 2.0 * np.pi, n_components)
-        # Sparse rows lie about the origin, which costs nothing to subtract.
-        self.centre_ = np.zeros(X.shape[1]) if is_sparse(X) else _mean(X, weight)
+        with self._finite_arithmetic(X):
+            gamma = resolve_gamma(self.gamma, self.kernel, X, rng, weight)
+            assert gamma is not None
+            self.gamma_ = gamma
+            shape = (X.shape[1], n_components)
+            frequencies = draw_frequencies(self.kernel, gamma, shape, orthogonal, rng)
+            _check_frequencies(frequencies, gamma, dtype)
+            self.frequencies_ = frequencies.astype(dtype)
+            self.phases_ = rng.uniform(0.0, 2.0 * np.pi, n_components)
+            # Sparse rows lie about the origin, which costs nothing to subtract.
+            self.centre_ = np.zeros(X.shape[1]) if is_sparse(X) else _mean(X, weight)
         return self
 
     def block_map(self) -> Cosines:
@@ -165,6 +170,17 @@ class FourierFeatures(FeatureMap):
         fitted.phases_ = state_array(arrays, "phases", (n_components,))
         fitted.centre_ = state_array(arrays, "centre", (header["n_features_in"],))
         return fitted
+
+
+def _check_frequencies(frequencies: NDArray[np.float64], gamma: float, dtype: np.dtype[Any]) -> None:
+    limits, largest = np.finfo(dtype), float(np.abs(frequencies).max())
+    # Products with features of the opposite size, and their sums, want room at both ends.
+    if not _ROOM * float(limits.tiny) <= largest <= float(limits.max) / _ROOM:
+        other = "" if dtype == np.float64 else "dtype='float64', or "
+        raise MarginRankError(
+            f"gamma={gamma:g} gives frequencies of size {largest:.3g}, which {dtype} cannot work with; use "
+            f"{other}features of ordinary size (scale='standard')."
+        )
 
 
 def _mean(X: NDArray[Any], weight: Vector | None) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,15 @@ from marginrank.designs.chunked import plain_design
 from marginrank.designs.columns import shifted_rows
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps.kernel_columns import DIFFERENCES, with_small_indices
+from marginrank.feature_maps.kernel_units import UNITS, ordinary_entries
 from marginrank.feature_maps.row_draws import DistinctRows
+from marginrank.finite import extremes
 from marginrank.parameters import check_positive
 from marginrank.scaling import large_offset
 from marginrank.validation import Matrix, Vector, is_sparse
 
 # Half a million distances give the median to a fraction of a percent.
 _MEDIAN_ROWS = 1000
-#: Kernels that have a gamma, and the power of the data's unit that it divides by.
-UNITS = {"rbf": 2, "laplacian": 1, "chi2": 1, "polynomial": 2}
 
 
 def resolve_gamma(
@@ -52,9 +53,10 @@ def resolve_gamma(
     if kernel not in UNITS:
         return None
     if isinstance(gamma, str) and gamma == "scale":
-        return _scale(without_offsets(X) if kernel in DIFFERENCES else X, UNITS[kernel], weight)
+        rows = without_offsets(X) if kernel in DIFFERENCES else X
+        return _in_ordinary_unit(rows, gamma, kernel, lambda found: _scale(found, UNITS[kernel], weight))
     if isinstance(gamma, str) and gamma == "median":
-        return _median(X, kernel, rng, weight)
+        return _in_ordinary_unit(X, gamma, kernel, lambda rows: _median(rows, kernel, rng, weight))
     return check_positive(gamma, "gamma", "a positive, finite number, 'scale' or 'median'")
 
 
@@ -69,6 +71,18 @@ def without_offsets(X: Matrix) -> Matrix:
     found = plain_design(X, n_threads=1).column_range
     shift = np.where(found.full, large_offset(found.low, found.high), 0.0)
     return shifted_rows(X, shift) if shift.any() else X
+
+
+def _in_ordinary_unit(X: Matrix, name: str, kernel: str, rule: Callable[[Matrix], float]) -> float:
+    """Return what a rule finds for rows whose squares fit float64, in the unit of X."""
+    rows, exponent = ordinary_entries(X)
+    found = rule(rows)
+    if found == 0.0:  # no two rows differ, and any gamma serves
+        return 1.0
+    gamma = float(np.ldexp(found, UNITS[kernel] * exponent))
+    if not 0.0 < gamma < np.inf:
+        raise MarginRankError(f"gamma={name!r} would be {gamma:g}, beyond float64. {extremes(X)}")
+    return gamma
 
 
 def _scale(X: Matrix, power: int, weight: Vector | None) -> float:
@@ -90,7 +104,7 @@ def _scale(X: Matrix, power: int, weight: Vector | None) -> float:
         deviations = np.subtract(X, mean, dtype=np.float64)
         variance = float(np.average(np.square(deviations).mean(axis=1), weights=weight))
     spread = variance ** (power / 2)
-    return 1.0 / (X.shape[1] * spread) if 0 < spread < np.inf else 1.0
+    return 1.0 / (X.shape[1] * spread) if spread > 0.0 else 0.0
 
 
 def _median(X: Matrix, kernel: str, rng: np.random.RandomState, weight: Vector | None) -> float:
@@ -111,4 +125,4 @@ def _median(X: Matrix, kernel: str, rng: np.random.RandomState, weight: Vector |
         distance = -additive_chi2_kernel(sample.toarray() if is_sparse(sample) else sample)
     distance = distance[np.triu_indices_from(distance, 1)]
     distance = distance[distance > 0]
-    return 1.0 / float(np.median(distance)) if len(distance) else 1.0
+    return 1.0 / float(np.median(distance)) if len(distance) else 0.0

@@ -18,6 +18,8 @@ from sklearn.metrics.pairwise import (
 
 from marginrank.designs.row_products import RowProduct
 from marginrank.exceptions import MarginRankError
+from marginrank.feature_maps.kernel_units import FarRows, KernelUnits
+from marginrank.finite import check_finite_results
 from marginrank.scaling import large_offset
 from marginrank.sparse_matrices import summed
 from marginrank.validation import Matrix, is_sparse
@@ -73,6 +75,14 @@ class KernelColumns:
         dtype: np.dtype[Any],
         factor: NDArray[np.float64] | None = None,
     ) -> None:
+        self._given = {name: float(parameters[name]) for name in KERNELS[kernel][1]}
+        self._units = KernelUnits(kernel, parameters)
+        with np.errstate(over="ignore"):
+            landmarks, parameters = self._units.rows(landmarks), self._units.parameters
+        self._far = None
+        if kernel == "rbf" and not is_sparse(landmarks):
+            self._far = FarRows(landmarks, float(parameters["gamma"]))
+            landmarks = self._far.landmarks
         self._function, takes = KERNELS[kernel]
         self._parameters = {name: parameters[name] for name in takes}
         self._landmarks = landmarks
@@ -115,6 +125,25 @@ class KernelColumns:
 
     def transform_block(self, X: Matrix, out: NDArray[Any]) -> None:
         """Write the kernel values of the rows of X into ``out`` of shape (n_rows, n_landmarks)."""
+        # What overflows on the way to a kernel of 0, as large distances do, is no error; the values tell.
+        with np.errstate(over="ignore", invalid="ignore"):
+            X = self._units.rows(X)
+            if self._far is None or is_sparse(X):
+                self._transform(X, out)
+            else:
+                near, far = self._far.near(X)
+                self._transform(near, out)
+                self._far.correct(X, far, out)
+        check_finite_results(self._overflow, out)
+
+    def _overflow(self) -> str:
+        given = ", ".join(f"{name}={value:.3g}" for name, value in self._given.items())
+        return (
+            f"The {self.kernel} kernel gives NaN or infinity in {self.dtype}{given and f' ({given})'}; take "
+            "a smaller gamma, degree or coef0, dtype='float64', or features of ordinary size."
+        )
+
+    def _transform(self, X: Matrix, out: NDArray[Any]) -> None:
         if self.kernel == "precomputed":
             chosen = X[:, self._landmarks]
             out[...] = chosen.toarray() if is_sparse(chosen) else chosen
@@ -123,10 +152,7 @@ class KernelColumns:
         elif self.kernel in _PRODUCTS and not is_sparse(X) and not is_sparse(self._landmarks):
             self._of_products(X, out)
         else:
-            with np.errstate(over="ignore", invalid="ignore"):
-                out[...] = self._by_function(X)
-        if self.kernel == "polynomial":
-            _finite(out)
+            out[...] = self._by_function(X)
 
     def _set_apart(self) -> None:
         """Set columns apart in which all sparse landmarks have a large common offset.
@@ -191,8 +217,7 @@ class KernelColumns:
         self._product(X, out)
         out *= self._parameters["gamma"]
         out += self._parameters["coef0"]
-        with np.errstate(over="ignore", invalid="ignore"):
-            np.power(out, self._parameters["degree"], out=out, casting="same_kind")
+        np.power(out, self._parameters["degree"], out=out, casting="same_kind")
 
 
 def _without_columns(X: Matrix, columns: NDArray[np.int64]) -> Matrix:
@@ -231,6 +256,8 @@ def kernel_diagonal(kernel: str, X: Matrix, parameters: Mapping[str, Any]) -> ND
     if kernel == "precomputed":
         return np.asarray(X.diagonal(), dtype=np.float64)
     if kernel == "polynomial":
+        units = KernelUnits(kernel, parameters)
+        X, parameters = units.rows(X), units.parameters
         squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
         squares = np.asarray(squares, dtype=np.float64).ravel()
         base = parameters["gamma"] * squares + parameters["coef0"]

@@ -12,6 +12,7 @@ from sklearn.cluster import kmeans_plusplus
 
 from marginrank.designs.blocks import BlockMap, block_rows, row_blocks, run_parallel
 from marginrank.exceptions import MarginRankError
+from marginrank.feature_maps.kernel_units import ordinary_entries
 from marginrank.feature_maps.row_draws import DistinctRows
 from marginrank.parameters import check_choice
 from marginrank.threads import one_blas_thread
@@ -82,7 +83,8 @@ def _kmeans_plusplus(
     sample = distinct.draw(max(_SAMPLE_FACTOR * n_landmarks, 1000))
     rows, weight = distinct.rows[sample], distinct.weight[sample]
     with one_blas_thread():
-        _, found = kmeans_plusplus(X[rows], n_landmarks, sample_weight=weight, random_state=rng)
+        sample_rows, _ = ordinary_entries(X[rows])  # squares of their distances are summed
+        _, found = kmeans_plusplus(sample_rows, n_landmarks, sample_weight=weight, random_state=rng)
     chosen = np.unique(found)
     # Where distances are below what float64 can tell, it finds the same row again; the first ones fill up.
     others = np.setdiff1d(np.arange(len(rows)), chosen)

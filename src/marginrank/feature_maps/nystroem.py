@@ -165,20 +165,21 @@ class NystroemFeatures(FeatureMap):
         n_landmarks = self._check_n_components(X.shape[0])
         weight = moderate(gate.check_weights(sample_weight, X.shape[0]))
         rng = check_random_state(check_seed(self.random_state, np.random.RandomState))
-        self.gamma_ = resolve_gamma(self.gamma, self.kernel, X, rng, weight)
-        chosen = choose_landmarks(
-            self.landmarks,
-            X,
-            n_landmarks,
-            lambda rows: self._columns(landmark_rows(X, rows, self.kernel), dtype),
-            lambda: kernel_diagonal(self.kernel, X, self._parameters()),
-            rng,
-            resolve_threads(self.n_jobs),
-            weight,
-        )
-        self.landmark_indices_ = chosen
-        self.landmarks_ = landmark_rows(X, chosen, self.kernel)
-        self.whitening_, self.eigenvalues_ = whitening(self._gram(X, chosen), rank, cutoff)
+        with self._finite_arithmetic(X):
+            self.gamma_ = resolve_gamma(self.gamma, self.kernel, X, rng, weight)
+            chosen = choose_landmarks(
+                self.landmarks,
+                X,
+                n_landmarks,
+                lambda rows: self._columns(landmark_rows(X, rows, self.kernel), dtype),
+                lambda: kernel_diagonal(self.kernel, X, self._parameters()),
+                rng,
+                resolve_threads(self.n_jobs),
+                weight,
+            )
+            self.landmark_indices_ = chosen
+            self.landmarks_ = landmark_rows(X, chosen, self.kernel)
+            self.whitening_, self.eigenvalues_ = whitening(self._gram(X, chosen), rank, cutoff)
         return self
 
     def block_map(self) -> KernelColumns:
