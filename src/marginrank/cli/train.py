@@ -15,6 +15,7 @@ from marginrank.cli.methods import check_parameters, choose_method, make_ranker,
 from marginrank.cli.output import counted, print_facts, print_json, rounded, seconds_for_people
 from marginrank.cli.training import Trained, selects, train_with_bar
 from marginrank.cli.training_files import TrainingFiles, check_outputs, file_options
+from marginrank.cli.used_columns import UsedColumns, used_columns
 from marginrank.cli.worker_training import WorkerJob, training_over_workers
 from marginrank.cli.workers import in_words
 from marginrank.metrics import parse_metric
@@ -76,10 +77,12 @@ def train(
         job.check(method, parameters, files)
     ranker = make_ranker(method, parameters | _selection(metrics, flavor), jobs, seed)
     if job is None:
-        done = _train_here(ranker, files, keep_partial)
+        done = _train_here(ranker, files, keep_partial, linear=method != "kernel")
     else:
         done = job.train(ranker, files, selects=selects(ranker), keep_partial=keep_partial)
     model = RankingModel.from_estimator(ranker, query_normalization=files.query_normalization)
+    if done.used is not None:
+        model = done.used.widened(model)
     found = None
     if done.checked is not None:
         found = measure(done.checked, done.scores, metrics, flavor, jobs)
@@ -103,18 +106,20 @@ def _selection(metrics: tuple[str, ...], flavor: str) -> dict[str, Any]:
     return {"metric": parse_metric(metrics[0], flavor=flavor)}
 
 
-def _train_here(ranker: Any, files: TrainingFiles, keep_partial: bool) -> Trained:
+def _train_here(ranker: Any, files: TrainingFiles, keep_partial: bool, *, linear: bool) -> Trained:
     rows, checked = files.read()
-    watched = checked if selects(ranker) else None
+    used = used_columns(rows) if linear else UsedColumns(None, rows.n_features)
+    known, seen = used.of(rows), None if checked is None else used.of(checked)
+    watched = seen if selects(ranker) else None
     fit = ranker.fit if rows.pairs is None else ranker.fit_pairs
     started = perf_counter()
     with interrupts.orderly(writes=False):
         interrupted = train_with_bar(
-            ranker, lambda bar: fit(rows, eval_set=watched, callbacks=bar), keep_partial
+            ranker, lambda bar: fit(known, eval_set=watched, callbacks=bar), keep_partial
         )
     seconds = perf_counter() - started
-    scores = None if checked is None else ranker.predict(checked).tolist()
-    return Trained(rows, checked, scores, seconds, interrupted)
+    scores = None if seen is None else ranker.predict(seen).tolist()
+    return Trained(rows, checked, scores, seconds, interrupted, used=used)
 
 
 def _report(ranker: Any, done: Trained) -> dict[str, Any]:

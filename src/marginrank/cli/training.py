@@ -9,6 +9,7 @@ import click
 
 from marginrank.cli.methods import selects_by
 from marginrank.cli.progress import TrainingBar
+from marginrank.cli.used_columns import UsedColumns
 from marginrank.data import RankingData
 
 
@@ -22,6 +23,8 @@ class Trained(NamedTuple):
     interrupted: bool
     #: Workers at first and in the end, and passes that failed and were repeated.
     workers: tuple[int, int, int] | None = None
+    #: The columns that were trained on; None for all.
+    used: UsedColumns | None = None
 
 
 def selects(ranker: Any) -> bool:

@@ -13,6 +13,7 @@ from marginrank.cli.methods import check_parameters, choose_method, make_ranker,
 from marginrank.cli.output import counted, print_facts, print_json, print_table, rounded, seconds_for_people
 from marginrank.cli.progress import TrainingBar
 from marginrank.cli.training_files import TrainingFiles, check_outputs, training_files
+from marginrank.cli.used_columns import UsedColumns, used_columns
 from marginrank.data import RankingData
 from marginrank.metrics import Metric
 from marginrank.model import RankingModel
@@ -61,13 +62,15 @@ def tune(
         raise click.UsageError("--regularization early_stopping has no alpha to search for; use train.")
     check_outputs(files, output)
     rows, checked = files.read()
+    used = used_columns(rows) if method != "kernel" else UsedColumns(None, rows.n_features)
     ranker = make_ranker(method, chosen | ({} if metric is None else {"metric": metric}), jobs)
     started = perf_counter()
     with interrupts.orderly(writes=False):
-        _fit(ranker, rows, checked)
+        _fit(ranker, used.of(rows), None if checked is None else used.of(checked))
     seconds = perf_counter() - started
     if output is not None:
         model = RankingModel.from_estimator(ranker, query_normalization=files.query_normalization)
+        model = used.widened(model)
         with interrupts.orderly(writes=True):
             model.save(output)
     report = {"method": method, **_report(ranker, files, rows), "seconds": seconds, "model": output}

@@ -22,6 +22,7 @@ from marginrank.designs.columns import IDENTITY
 from marginrank.designs.mapped import Store
 from marginrank.estimators.problems import Part
 from marginrank.feature_maps import FeatureMap
+from marginrank.memory import check_columns
 from marginrank.model_selection import Rows
 from marginrank.scaling import Scale
 from marginrank.validation import Matrix, Vector
@@ -69,6 +70,9 @@ class RawColumns:
     whole: Part
     scale: Scale | None
     n_threads: int
+
+    def __post_init__(self) -> None:
+        check_columns(self.X.shape[1])
 
     @cached_property
     def _whole(self) -> ColumnTransform:

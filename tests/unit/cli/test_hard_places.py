@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from marginrank import RankSVM, write_dataset
+from marginrank import RankingModel, RankRLS, RankSVM, StructuredRankSVM, load_letor, write_dataset
 from marginrank.cli.app import run
-from marginrank.io import read
+from marginrank.exceptions import MarginRankError
+from marginrank.io import read, write
 
 ROWS = "".join(f"{k % 3} qid:{k // 6} 1:{k % 5} 2:{k * 7 % 11}\n" for k in range(36))
 
@@ -211,3 +213,58 @@ def test_a_data_set_may_be_written_anew_from_itself(capsys):
     write_dataset("a.mrd", np.eye(4), [0, 1, 0, 1])
     assert in_process(capsys, "convert", "a.mrd", "a.mrd", "--overwrite", "--chunk-rows", "2")[0] == 0
     assert read("a.mrd").n_chunks == 2
+
+
+WIDE = ROWS.replace("2 qid:0 ", "2 qid:0 9999999:1 ", 1)
+
+
+@pytest.mark.parametrize("scale", ["none", "standard"])
+@pytest.mark.parametrize("method", ["ranksvm", "rankrls", "structured"])
+def test_a_large_feature_number_costs_no_more_than_its_column(capsys, monkeypatch, method, scale):
+    monkeypatch.setattr("marginrank.cli.used_columns._MANY_COLUMNS", 1000)
+    Path("wide.txt").write_text(WIDE.replace("9999999", "5000"))
+    narrow = load_letor(ROWS.replace("2 qid:0 ", "2 qid:0 3:1 ", 1).encode(), dense=False)
+    write(narrow, "narrow.npz")
+    options = ["--method", method, "--scale", scale, "--validate", "a.txt", "--alpha", "0.01"]
+    for name in ("wide.txt", "narrow.npz"):
+        assert in_process(capsys, "train", name, "-o", f"{name}.mrk", *options)[0] == 0
+    wide, narrow = (RankingModel.load(f"{name}.mrk") for name in ("wide.txt", "narrow.npz"))
+    assert wide.n_features == 5000
+    assert np.flatnonzero(wide.coef).tolist() == [0, 1, 4999]
+    assert np.array_equal(wide.coef[[0, 1, 4999]], narrow.coef)
+    if scale == "standard":
+        assert np.array_equal(wide.column_scale[[0, 1, 4999]], narrow.column_scale)
+
+
+def test_validation_rows_may_have_other_columns_than_those_that_were_trained_on(capsys, monkeypatch):
+    monkeypatch.setattr("marginrank.cli.used_columns._MANY_COLUMNS", 1000)
+    Path("wide.txt").write_text(WIDE.replace("9999999", "5000"))
+    Path("vali.txt").write_text(ROWS.replace("1:", "1:2 77:", 1))
+    for command in ("train", "tune"):
+        arguments = [command, "wide.txt", "-o", "m.mrk", "--validate", "vali.txt"]
+        assert in_process(capsys, *arguments)[0] == 0
+        assert RankingModel.load("m.mrk").n_features == 5000
+
+
+def test_the_memory_of_a_training_does_not_follow_the_largest_feature_number():
+    Path("wide.txt").write_text(WIDE)
+    script = (
+        "import re, sys, marginrank.cli as c\n"
+        "def peak(): return int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) / 1024\n"
+        "c.main(['train', 'a.txt', '-o', 'm.mrk'])\n"
+        "before = peak()\n"
+        "assert c.main(['train', 'wide.txt', '-o', 'm.mrk']) == 0\n"
+        "print('more', peak() - before)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    # Megabytes: a vector with an entry for each column is 80, and a model and its file are a few of them.
+    assert float(done.stdout.split("more")[1]) < 800
+
+
+def test_more_columns_than_any_memory_has_room_for_are_refused(monkeypatch):
+    monkeypatch.setattr("marginrank.memory.physical_memory", lambda: 10**9)
+    X = sparse.csr_matrix(([1.0, 2.0], [0, 9_999_999], [0, 1, 2]), shape=(2, 10_000_000))
+    for ranker in (RankSVM(), RankRLS(), StructuredRankSVM("auc")):
+        with pytest.raises(MarginRankError, match=r"10000000 columns, .* takes at least 1\.3 GB"):
+            ranker.fit(X, [0, 1])
