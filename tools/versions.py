@@ -42,11 +42,11 @@ def _interpreters(version: str) -> Iterator[str]:
 
 
 def lower_bounds() -> list[str]:
-    """Return ``name==bound`` for every ``name>=bound`` of pyproject.toml."""
+    """Return ``name==bound`` for every ``name>=bound`` of pyproject.toml but those of linters."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    extras = project["project"]["optional-dependencies"].values()
+    extras = project["project"]["optional-dependencies"]
     requirements = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
-    requirements += [requirement for extra in extras for requirement in extra]
+    requirements += [requirement for name in extras if name != "dev" for requirement in extras[name]]
     bounds = dict[str, str]()
     for requirement in requirements:
         parts = _REQUIREMENT.match(requirement)
@@ -68,7 +68,7 @@ def prepare(python: str, folder: Path, constraints: list[str]) -> Path:
     install = [inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", limits]
     subprocess.run([*install, *_BUILD_TOOLS], check=True)
     build = f"--config-settings=build-dir={folder / 'build'}"
-    subprocess.run([*install, "--no-build-isolation", build, f"{ROOT}[dev]"], check=True)
+    subprocess.run([*install, "--no-build-isolation", build, f"{ROOT}[test]"], check=True)
     return inside
 
 
