@@ -197,6 +197,9 @@ void the_bits_do_not_depend_on_the_threads() {
     const Problem problems[] = {
         {random, sizes, integer(5), normal, nullptr, normal},
         {random, sizes, normal, normal, [](Random& r) { return std::exp(normal(r)); }, normal},
+        // Scores on a grid: whole groups of rows lie at the borders of what threads do, one margin apart.
+        {random, sizes, integer(5), [](Random& r) { return 0.25 * static_cast<double>(r() % 25); }, nullptr, normal},
+        {random, sizes, normal, [](Random& r) { return 0.5 * static_cast<double>(r() % 9); }, nullptr, normal},
     };
     for (const Problem& p : problems)
         for (bool squared : {false, true}) {

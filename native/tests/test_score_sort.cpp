@@ -98,9 +98,26 @@ void more_threads_than_keys_differ() {
     for (int threads : {2, 16}) CHECK(sorts_as_the_standard_library(scores, scratch, threads));
 }
 
+// Scores so close that the radix keys cannot tell them apart, in the wrong order, just where threads share the work.
+void close_scores_where_blocks_meet_are_put_in_order() {
+    constexpr std::size_t n = 65536;
+    for (int threads : {2, 3, 5, 16}) {
+        Vec scores(n);
+        for (std::size_t k = 0; k < n; ++k) scores[k] = static_cast<double>(k);
+        for (std::int64_t b = 1; b < threads; ++b) {
+            const auto at = static_cast<std::size_t>(marginrank::block_bound(static_cast<std::int64_t>(n), threads, b));
+            for (std::size_t k = at - 2; k < at + 2; ++k)  // four of a key, two on each side of the border
+                scores[k] = static_cast<double>(at) - 1e-6 * static_cast<double>(k + 2 - at);
+        }
+        SortScratch scratch;
+        CHECK(sorts_as_the_standard_library(scores, scratch, threads));
+    }
+}
+
 }  // namespace
 
 int main() {
+    close_scores_where_blocks_meet_are_put_in_order();
     equals_the_stable_sort_for_any_spread_size_and_threads();
     every_small_arrangement_is_sorted();
     more_threads_than_keys_differ();

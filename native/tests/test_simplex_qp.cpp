@@ -157,6 +157,67 @@ void nearly_parallel_planes_take_few_steps() {
     CHECK(value(p, theta) > 0.29);
 }
 
+// A plane that is there twice depends on the others, however products are rounded: the factor's last entry, 0 but
+// for a few units in the last place, is as likely above 0 as below.
+void a_plane_that_is_there_twice_is_found_in_spite_of_rounding() {
+    std::mt19937 random(7);
+    std::normal_distribution<double> normal;
+    for (int repeat = 0; repeat < 200; ++repeat) {
+        const std::size_t n = 6 + random() % 6;
+        std::vector<Vec> planes(n, Vec(20));
+        for (Vec& plane : planes)
+            for (double& x : plane) x = normal(random);
+        planes[n - 1] = planes[n - 2];
+        const Problem p = from_planes(planes, Vec(n, 1.0), 1e-3);
+        const Vec theta(n, 1.0 / static_cast<double>(n));
+        Vec gradient(n), direction(n), work(n * (n + 2));
+        namespace detail = marginrank::simplex_qp_detail;
+        detail::refresh_gradient(n, p.gram.data(), n, p.b.data(), p.alpha, theta.data(), gradient.data());
+        CHECK(detail::newton_direction(n, p.gram.data(), n, p.alpha, theta.data(), gradient.data(), direction.data(),
+                                       work.data()));
+    }
+}
+
+// Planes come in pairs that are mirror images, so that two weights vanish in one step, all but rounding: none of them
+// comes out below 0.
+void newton_steps_leave_no_weight_below_zero() {
+    std::mt19937 random(9);
+    std::normal_distribution<double> normal;
+    for (int repeat = 0; repeat < 500; ++repeat) {
+        constexpr std::size_t n = 8;
+        std::vector<Vec> planes(n, Vec(2 * n));
+        Vec b(n), theta(n), gradient(n), work(n * (n + 4));
+        for (std::size_t i = 0; i < n; i += 2) {
+            for (std::size_t k = 0; k < 2 * n; ++k) {
+                planes[i][k] = normal(random);
+                planes[i + 1][k % 2 == 0 ? k + 1 : k - 1] = planes[i][k];
+            }
+            b[i] = b[i + 1] = normal(random);
+            theta[i] = theta[i + 1] = 0.1 + 0.01 * static_cast<double>(random() % 10);
+        }
+        const Problem p = from_planes(planes, b, 1.0);
+        namespace detail = marginrank::simplex_qp_detail;
+        detail::project_start(n, theta.data());
+        detail::refresh_gradient(n, p.gram.data(), n, p.b.data(), p.alpha, theta.data(), gradient.data());
+        detail::newton_steps(n, p.gram.data(), n, p.b.data(), p.alpha, theta.data(), gradient.data(), work.data());
+        for (double t : theta) CHECK(t >= 0.0);
+    }
+}
+
+// The products of large planes leave no digits for the tolerance; that is noticed, long before max_iter.
+void a_tolerance_below_rounding_is_given_up() {
+    std::mt19937 random(8);
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        Problem p = random_problem(random, 30, 30, 1e-2);
+        for (std::size_t i = 0; i < 30; ++i)
+            for (std::size_t j = 0; j < 30; ++j)
+                p.gram[i * 30 + j] *= (i % 2 == 0 ? 1e7 : 1.0) * (j % 2 == 0 ? 1e7 : 1.0);
+        Vec theta = at_first(30);
+        CHECK(solve(p, theta, 1e-18) < 5000);
+        CHECK(on_simplex(theta));
+    }
+}
+
 void one_plane() {
     const Problem p = from_planes({{2.0}}, {1.0}, 0.1);
     Vec theta{0.0};
@@ -231,6 +292,9 @@ void a_row_stride_is_respected() {
 }  // namespace
 
 int main() {
+    a_plane_that_is_there_twice_is_found_in_spite_of_rounding();
+    newton_steps_leave_no_weight_below_zero();
+    a_tolerance_below_rounding_is_given_up();
     agrees_with_projected_gradient();
     no_grid_point_is_better();
     nearly_parallel_planes_take_few_steps();
