@@ -12,6 +12,7 @@ from marginrank.cli.files import write_table
 from marginrank.cli.output import print_table, rounded
 from marginrank.data import RankingData
 from marginrank.metrics import Metric
+from marginrank.rounding import relative_gap
 
 Vector = NDArray[np.float64]
 _SHOWN = 11
@@ -39,8 +40,7 @@ class Curve:
     @property
     def gap(self) -> Vector:
         """How far the models are from their optimum at most, relative to it."""
-        value = np.where(self.objective > 0.0, self.objective, 1.0)
-        return np.asarray(np.maximum(self.objective - self.lower_bound, 0.0) / value)
+        return np.array([relative_gap(*one) for one in zip(self.objective, self.lower_bound, strict=True)])
 
     def columns(self) -> dict[str, Vector]:
         """Return the figures by name, as machines get them."""
