@@ -13,7 +13,7 @@ NATIVE_BUILD ?= build/native-tests
 
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: demo test setup lint types layers native-test python-test certificates stub stub-check bench clean
+.PHONY: demo test setup lint types layers native-test python-test certificates mutants stub stub-check bench clean
 .PHONY: portability portability-share versions
 
 demo: setup
@@ -75,6 +75,9 @@ portability-share: setup
 # The oldest and the newest dependencies, under every Python that is found.
 versions:
 	$(PYTHON) tools/versions.py
+
+mutants: setup
+	$(BIN)/python tests/mutants.py
 
 bench: setup
 	$(BIN)/python benchmarks/linear.py

@@ -43,6 +43,14 @@ def test_randomization_of_few_queries_is_exact():
     assert (result.wins, result.ties, result.losses) == (3, 0, 0)
 
 
+def test_as_many_resamples_as_signs_are_exact():
+    # Three queries have 8 signs; drawn at random, 8 of them give a multiple of 1/9.
+    y, qid = [1, 0, 0] * 3, np.repeat([0, 1, 2], 3)
+    a, b = [2, 3, 1, 1, 2, 3, 2, 3, 1], [3, 2, 1] * 3
+    result = compare(y, a, b, qid=qid, metrics=["mrr"], tests="randomization", n_resamples=8)["mrr"]
+    assert result.p_values == {"randomization": 0.25}
+
+
 def test_t_interval_is_given_without_the_bootstrap():
     y, a, b, qid = two_models()
     result = compare(y, a, b, qid=qid, metrics=["map"], tests=["t"])["map"]

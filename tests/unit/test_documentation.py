@@ -69,8 +69,10 @@ def test_python_blocks_run_in_the_order_of_the_page(
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
     for block in python_blocks(page):
-        run = run_session if block.code.lstrip().startswith(">>>") else run_statements
-        run(block, page, names)
+        if block.code.lstrip().startswith(">>>"):
+            run_session(block, page, names)
+        else:
+            run_statements(block, page, names)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

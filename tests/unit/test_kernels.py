@@ -359,15 +359,19 @@ def test_empty_queries_are_passed_over():
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("n", [5, 400, 70_000])
 def test_scores_that_are_not_finite_do_not_crash(bad, n):
-    """What comes out means nothing, but it comes out."""
+    """What comes out means nothing, but it comes out, and the next evaluation knows nothing of it."""
     y = np.arange(float(n))
     loss = _kernels.PairLoss(_kernels.PairLabels(y, np.array([0, n]), None, 1), np.ones(1), True)
     scores = np.random.default_rng(3).normal(size=n)
+    gradient, again = np.empty((2, n))
+    value = loss.evaluate(scores, gradient, 2)
     for where in (0, n // 2, n - 1, slice(None)):
         broken = scores.copy()
         broken[where] = bad
         loss.evaluate(broken, np.empty(n), 2)
         loss.hessian(broken, scores, np.empty(n), 2)
+        assert loss.evaluate(scores, again, 2) == value
+        assert np.array_equal(again, gradient)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -74,6 +74,18 @@ def test_one_standard_error_takes_the_largest_alpha_that_is_as_good_as_the_best(
     assert (best.alpha, modest.alpha) == (0.01, 1.0)
 
 
+def test_one_standard_error_is_one_and_not_two():
+    # The best is 0.3 with an error of 0.1: 0.39 is within one of it, 0.45 within two.
+    values = np.array([[0.45, 0.39, 0.2, 0.5], [0.45, 0.39, 0.4, 0.5]])
+    assert Search(rule="one_se").select(ALPHAS, values).alpha == ALPHAS[1]
+
+
+def test_the_largest_of_the_best_alphas_is_taken_in_any_order():
+    values = np.array([[0.3, 0.2, 0.2, 0.4], [0.5, 0.4, 0.4, 0.2]])
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]):
+        assert Search().select(ALPHAS[order], values[:, order]).alpha == 0.1
+
+
 def test_parts_that_do_not_count_are_left_out_and_weights_count():
     values = np.array([[0.2, 0.3], [np.nan, np.nan], [0.4, 0.1]])
     selection = Search().select(ALPHAS[:2], values, np.array([3.0, 5.0, 1.0]))

@@ -176,7 +176,11 @@ def test_nan_and_infinity_are_located(storage, dtype):
 
 
 def test_large_finite_values_do_not_overflow_the_search():
-    check_finite(np.full((100, 100), np.finfo(np.float32).max, dtype=np.float32))
+    X = np.full((100, 100), np.finfo(np.float32).max, dtype=np.float32)
+    assert check_finite(X) is None
+    X[99, 99] = np.inf
+    with refuses("X contains infinity .first at row 99, column 99"):
+        check_finite(X)
 
 
 def test_feature_names_must_fit():

@@ -98,7 +98,9 @@ def test_a_loose_tolerance_claims_nothing_about_models_that_gained():
     X, y, qid = CLEAR
     with warnings.catch_warnings():
         warnings.simplefilter("error", ZeroModelWarning)
-        StructuredRankSVM("map", tol=0.9, max_iter=20).fit(X, y, qid=qid)
+        model = StructuredRankSVM("map", tol=0.9, max_iter=20).fit(X, y, qid=qid)
+    assert not model.degenerate_
+    assert model.score(X, y, qid=qid) > 0.5
 
 
 # Refusals
@@ -161,7 +163,8 @@ def test_auc_and_dorm_do_not_ask_for_relevance():
     for parameters in ({"target": "auc"}, {"target": "ndcg", "feature_map": "dorm"}):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ZeroModelWarning)
-            StructuredRankSVM(**parameters, relevance=9).fit(X, Y, qid=QID)
+            models = [StructuredRankSVM(**parameters, relevance=k).fit(X, Y, qid=QID) for k in (1, 9)]
+        assert np.array_equal(models[0].coef_, models[1].coef_)
 
 
 def test_weights_of_rows_are_refused():

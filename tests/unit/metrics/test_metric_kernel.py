@@ -93,9 +93,14 @@ def test_a_wrong_type_is_an_error_and_no_silent_copy():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_scores_that_are_not_finite_do_not_crash(bad):
-    """What comes out means nothing, but it comes out."""
+    """What comes out of a query with them means nothing, but it comes out, and no other query sees it."""
     for n in (5, 400):
+        y, ptr = np.arange(float(n)) % 3, np.array([0, n, 2 * n])
+        good, values = np.arange(float(n)), np.empty((1, 2))
+        call(y=np.tile(y, 2), scores=np.tile(good, 2), query_ptr=ptr, values=values)
+        expected = values[0, 1]
         scores = np.arange(float(n))
         for where in (0, n // 2, slice(None)):
             scores[where] = bad
-            call(y=np.ones(n), scores=scores, query_ptr=np.array([0, 1, n]))
+            call(y=np.tile(y, 2), scores=np.concatenate([scores, good]), query_ptr=ptr, values=values)
+            assert values[0, 1] == expected

@@ -1,0 +1,136 @@
+"""Mistakes that the tests must notice: ``make mutants`` makes each of them and runs the test that must fail.
+
+A mutant is a line of the library with one fact of it changed. It is made while the module is imported, so
+that no file changes. To add one, add an entry to ``MUTANTS``; nothing but the entry is needed.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[1]
+
+
+class Mutant(NamedTuple):
+    """In a module, ``right`` becomes ``wrong``; the test must fail."""
+
+    module: str
+    right: str
+    wrong: str
+    test: str
+
+
+MUTANTS = {
+    "nothing is rounded": Mutant(
+        "marginrank.rounding",
+        "UNIT = 2.0**-53",
+        "UNIT = 0.0",
+        "tests/unit/solvers/test_rounded_planes.py::test_the_bound_holds_for_all_planes_that_may_have_been_meant",
+    ),
+    "the bound falls": Mutant(
+        "marginrank.solvers.certificate",
+        "min(max(self.bound, bound), self.value)",
+        "min(bound, self.value)",
+        "tests/unit/solvers/test_certificate.py::test_the_bound_never_falls",
+    ),
+    "the bound exceeds the value": Mutant(
+        "marginrank.solvers.certificate",
+        "min(max(self.bound, bound), self.value)",
+        "max(self.bound, bound)",
+        "tests/unit/solvers/test_certificate.py::test_the_bound_never_exceeds_the_value",
+    ),
+    "one_se with two errors": Mutant(
+        "marginrank.model_selection",
+        "signed[best] + std[best]",
+        "signed[best] + 2.0 * std[best]",
+        "tests/unit/test_model_selection.py::test_one_standard_error_is_one_and_not_two",
+    ),
+    "the first of the best alphas": Mutant(
+        "marginrank.model_selection",
+        "_largest_alpha(alphas, signed <= signed.min())",
+        "int(np.argmin(signed))",
+        "tests/unit/test_model_selection.py::test_the_largest_of_the_best_alphas_is_taken_in_any_order",
+    ),
+    "exact only above as many resamples as signs": Mutant(
+        "marginrank.paired_tests",
+        "if 2**n <= n_resamples:",
+        "if 2**n < n_resamples:",
+        "tests/unit/test_comparison.py::test_as_many_resamples_as_signs_are_exact",
+    ),
+    "integers beyond float64 pass": Mutant(
+        "marginrank.parameters",
+        "return number if np.isfinite(number) else None",
+        "return number",
+        "tests/unit/test_parameters.py::test_what_float64_cannot_hold_is_no_number",
+    ),
+    "any value is a switch": Mutant(
+        "marginrank.parameters",
+        "if not isinstance(value, bool | np.bool_):\n        raise",
+        "if value is None:\n        raise",
+        "tests/unit/test_parameters.py::test_a_switch_is_true_or_false",
+    ),
+}
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """Loads a module from its changed text, and neither reads nor writes compiled files."""
+
+    mutant: Mutant
+
+    def get_data(self, path: Any) -> bytes:
+        text = Path(path).read_text(encoding="utf-8")
+        assert text.count(self.mutant.right) == 1, f"{self.mutant.right!r} must occur once in {path}"
+        return text.replace(self.mutant.right, self.mutant.wrong).encode()
+
+    def path_stats(self, path: Any) -> Any:
+        raise OSError("no compiled file")
+
+
+class _Finder:
+    def __init__(self, mutant: Mutant) -> None:
+        self._mutant = mutant
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != self._mutant.module:
+            return None
+        loader = _Loader(name, str(source_of(self._mutant)))
+        loader.mutant = self._mutant
+        return importlib.util.spec_from_file_location(name, loader.path, loader=loader)
+
+
+def source_of(mutant: Mutant) -> Path:
+    """Return the file of a mutant's module."""
+    return ROOT / "src" / (mutant.module.replace(".", "/") + ".py")
+
+
+def run_test(name: str) -> int:
+    """Run the test of a mutant in this process, with the mutant in place if it has a name."""
+    import pytest
+
+    mutant = MUTANTS[name.removeprefix("not ")]
+    if not name.startswith("not "):
+        sys.meta_path.insert(0, _Finder(mutant))  # type: ignore[arg-type]
+    return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", str(ROOT / mutant.test)]))
+
+
+def main() -> int:
+    """Print which mutants are noticed, and return how many are not."""
+    survivors = 0
+    for name in MUTANTS:
+        codes = []
+        for case in (f"not {name}", name):
+            done = subprocess.run([sys.executable, __file__, case], capture_output=True, cwd=ROOT)
+            codes.append(done.returncode)
+        noticed = codes == [0, 1]  # the test passes without the mutant, and fails with it
+        survivors += not noticed
+        print(f"{'noticed ' if noticed else 'SURVIVES'}  {name}", flush=True)
+    return survivors
+
+
+if __name__ == "__main__":
+    sys.exit(run_test(sys.argv[1]) if len(sys.argv) > 1 else main())
