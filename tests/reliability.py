@@ -93,6 +93,24 @@ def _certificates() -> list[tuple[str, str]]:
     return problems.first_problems(problems.IN_EVERY_RUN)
 
 
+def _wrong_values() -> tuple[int, int]:
+    """Return how many wrong values there are, and how many parameters each of them is passed to."""
+    sys.path.insert(0, str(ROOT / "tests" / "wrong_values"))
+    import bad_values
+    import base_calls
+
+    skipped = {name for names in base_calls.NOT_CALLED.values() for name in names}
+    called = (function for name, function in base_calls.public_names() if name not in skipped)
+    return len(bad_values.WRONG_VALUES), sum(len(base_calls.parameters_of(one)) for one in called)
+
+
+def _mutants() -> int:
+    sys.path.insert(0, str(ROOT / "tests"))
+    import mutants
+
+    return len(mutants.MUTANTS)
+
+
 def _documented_examples() -> int:
     sources = (path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
     return sum(len(re.findall(r"^\s*Examples\n\s*-------", source, re.MULTILINE)) for source in sources)
@@ -110,6 +128,9 @@ COUNTS: dict[str, Callable[[], int]] = {
     "compiled kernels with an oracle": lambda: len(ORACLES),
     "examples in docstrings": _documented_examples,
     "malformed inputs": _malformed_inputs,
+    "wrong values": lambda: _wrong_values()[0],
+    "parameters that get each of them": lambda: _wrong_values()[1],
+    "mutants": _mutants,
 }
 
 

@@ -6,10 +6,9 @@ import contextlib
 import io
 
 import pytest
+from bad_values import WRONG_VALUES
 from base_calls import NOT_CALLED, calls, parameters_of, public_names
 from verdicts import complaint, limits
-
-from wrong_values import WRONG_VALUES
 
 PUBLIC = {name: function for name, function in public_names() if parameters_of(function)}
 SKIPPED = {name for names in NOT_CALLED.values() for name in names}
