@@ -108,13 +108,15 @@ def finite_scores(who: str, X: Any, compute: Callable[[], Any]) -> Any:
     return scores
 
 
-def extremes(X: Any = None, **values: Any) -> str:
+def extremes(X: Any = None, *, can_scale: bool = True, **values: Any) -> str:
     """Say which of the inputs is of extreme size, for a sentence about arithmetic that failed.
 
     Parameters
     ----------
     X : ndarray, CSR matrix or any, optional
         The features; what is neither dense nor CSR is not looked at.
+    can_scale : bool, default=True
+        Whether ``scale='standard'`` is a remedy.
     **values : float, ndarray or None
         Further inputs, by the names that users know.
 
@@ -136,7 +138,8 @@ def extremes(X: Any = None, **values: Any) -> str:
         )
     if name == "X":
         what = f"reaches {size} (column {column})" if sizes["X"] > 1.0 else f"is nowhere above {size}"
-        return f"X {what}; divide the features by a power of ten, or use scale='standard'."
+        remedy = ", or use scale='standard'" if can_scale else ""
+        return f"X {what}; divide the features by a power of ten{remedy}."
     if np.ndim(values[name]):
         what = "reaches" if sizes[name] > 1.0 else "is nowhere above"
         return f"{name} {what} {size}; divide it by a power of ten."

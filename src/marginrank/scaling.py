@@ -21,6 +21,7 @@ Scale = Literal["standard", "minmax"]
 
 _BLOCK_VALUES = 1 << 16
 _STEADY_BITS = 26
+_LARGE = 2.0**400
 # A column has a large offset where its middle is more than so many times its range. Below, the offset costs
 # sums at most ten of their 53 bits. Above, all values lie within a factor of two of the middle, so that
 # subtracting it is exact.
@@ -50,15 +51,50 @@ def column_scale(
     """
     if scale not in ("standard", "minmax"):
         raise MarginRankError(f"scale must be None, 'standard' or 'minmax'; got {shown(scale)}.")
-    if isinstance(X, ChunkedMatrix):
-        found = _chunked_moments(X, rows, weight)
-    elif is_sparse(X):
-        found = _moments(X if rows is None else X[rows], weight)
-    else:
-        found = _dense_moments(X, rows, weight, squares=scale == "standard")
-    divisor = found.high - found.low if scale == "minmax" else np.sqrt(found.variance)
+    with np.errstate(over="ignore", invalid="ignore"):  # columns whose squares overflow are looked at again
+        if isinstance(X, ChunkedMatrix):
+            found = _chunked_moments(X, rows, weight)
+        elif is_sparse(X):
+            found = _moments(X if rows is None else X[rows], weight)
+        else:
+            found = _dense_moments(X, rows, weight, squares=scale == "standard")
+        divisor = found.high - found.low if scale == "minmax" else np.sqrt(found.variance)
+        divisor = np.where(_squares_fit(found), divisor, _extreme_scale(X, scale, rows, weight, found))
+    if not np.isfinite(divisor).all():
+        column = int(np.argmin(np.isfinite(divisor)))
+        raise MarginRankError(
+            f"Column {column} of X goes from {found.low[column]:.3g} to {found.high[column]:.3g}, which "
+            f"scale={scale!r} cannot measure in float64; multiply or divide it by a power of ten."
+        )
     # Rounding leaves a constant column a tiny deviation, which would blow its noise up.
     return np.where((found.high > found.low) & (divisor > 0.0), divisor, 1.0)
+
+
+def _squares_fit(found: _Moments) -> NDArray[np.bool_]:
+    """Return the columns whose squares float64 can hold."""
+    width, largest = found.high - found.low, np.maximum(np.abs(found.low), np.abs(found.high))
+    return np.asarray((largest < _LARGE) & ((width == 0.0) | (width > 1.0 / _LARGE)))
+
+
+def _extreme_scale(
+    X: Matrix, scale: Scale, rows: NDArray[np.int64] | None, weight: Vector | None, found: _Moments
+) -> Vector:
+    """Return the divisors of columns of extreme size, computed in a unit of their own; others are NaN."""
+    divisor = np.full(X.shape[1], np.nan)
+    columns = np.flatnonzero(~_squares_fit(found))
+    if not len(columns) or isinstance(X, ChunkedMatrix):  # on disk a copy may be too large
+        return divisor
+    part = X[:, columns] if rows is None else X[rows][:, columns]
+    exponent = np.frexp(np.maximum(np.abs(found.low), np.abs(found.high)))[1][columns]
+    if is_sparse(part):
+        data = np.ldexp(part.data.astype(np.float64), -exponent[part.indices])
+        part = type(part)((data, part.indices, part.indptr), shape=part.shape)
+    else:
+        part = np.ldexp(part.astype(np.float64), -exponent)
+    moments = _moments(part, weight)
+    width = moments.high - moments.low if scale == "minmax" else np.sqrt(moments.variance)
+    divisor[columns] = np.ldexp(width, exponent)
+    return divisor
 
 
 def large_offset(low: Vector, high: Vector) -> Vector:

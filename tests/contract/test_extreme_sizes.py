@@ -302,3 +302,14 @@ def test_an_error_of_a_callback_is_raised_as_it_is(error: type[Exception]) -> No
     for train in (RankSVM().fit, RankRLS(solver="cg").fit, rank_path):
         with pytest.raises(error, match="the user's own"):
             train(_X, _Y, qid=_QID, callbacks=callback)
+
+
+@pytest.mark.parametrize("size", [1e-140, 1e-120, 1e120, 1e140])
+@pytest.mark.parametrize("make", [RankSVM, RankRLS, StructuredRankSVM])
+def test_scale_standard_takes_columns_of_very_different_sizes(make: Any, size: float) -> None:
+    sizes = np.array([1.0, size, 1.0 / size, size])
+    plain = make(alpha=0.01, scale="standard").fit(_X, _Y, qid=_QID)
+    other = make(alpha=0.01, scale="standard").fit(_X * sizes, _Y, qid=_QID)
+    # Both are within tol = 1e-3 of the same optimum.
+    assert other.objective_ == pytest.approx(plain.objective_, rel=2e-3)
+    assert other.gap_ <= 1e-3

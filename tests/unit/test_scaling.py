@@ -149,3 +149,20 @@ def test_normalised_columns_reach_exactly_from_0_to_1():
 def test_range_beyond_the_largest_number_is_normalised():
     X = np.array([[-1.7e308], [0.0], [1.7e308]])
     assert minmax_by_query(X, one_query(3).query_ptr).tolist() == [[0.0], [0.5], [1.0]]
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("factor", [2.0**1000, 2.0**600, 2.0**-600, 2.0**-1000])
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+def test_a_scale_follows_the_unit_of_its_column(scale, factor, storage):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    rows, weight = np.arange(3, 47), np.random.default_rng(1).integers(1, 4, 44).astype(float)
+    expected = column_scale(storage(X), scale, rows, weight)
+    found = column_scale(storage(X * [1.0, factor, 1.0]), scale, rows, weight)
+    np.testing.assert_allclose(found, expected * [1.0, factor, 1.0], rtol=1e-12)
+
+
+def test_a_range_beyond_float64_is_refused():
+    X = np.array([[1.0, -1.7e308], [2.0, 1.7e308]])
+    with pytest.raises(MarginRankError, match=r"Column 1 of X goes from -1\.7e\+308 to 1\.7e\+308, which"):
+        column_scale(X, "minmax")

@@ -333,7 +333,10 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         data = problem.data
         labels = data.y if problem.targets is None else problem.targets
         sizes = {"y": labels} if self._uses_size_of_labels else {}
-        reason = extremes(data.X, alpha=self.alpha, pair_margin=data.pair_margin, **sizes)
+        can_scale = self.scale is None
+        reason = extremes(
+            data.X, can_scale=can_scale, alpha=self.alpha, pair_margin=data.pair_margin, **sizes
+        )
         return f"Training {type(self).__name__} left the range of float64. {reason}"
 
     def _count_pairs(self, loss: Loss) -> None:

@@ -11,8 +11,10 @@ from marginrank.finite import check_finite_results, extremes, finite_arithmetic
 
 def out_of_range(data: RankingData, *, labels: bool = False, **parameters: float | None) -> str:
     """Say what of the data or the parameters is of extreme size; labels only where their size counts."""
-    sizes = {"y": data.y} if labels else {}
-    reason = extremes(data.X, pair_margin=data.pair_margin, **sizes, **parameters)
+    sizes: dict[str, Any] = {"pair_margin": data.pair_margin, **parameters}
+    if labels:
+        sizes["y"] = data.y
+    reason = extremes(data.X, **sizes)
     return f"The path left the range of float64. {reason}"
 
 
