@@ -34,6 +34,7 @@ def _search_options(command: Any) -> Any:
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Also write the chosen model (.mrk).")
 @_search_options
 @training_files
+@click.option("--keep-partial", is_flag=True, help="After Ctrl-C, go on with the search so far.")
 @options.jobs
 @options.as_json
 def tune(
@@ -41,10 +42,11 @@ def tune(
     method: str | None,
     files: TrainingFiles,
     metric: Metric | None,
+    keep_partial: bool,
     jobs: int | None,
     as_json: bool,
     **parameters: Any,
-) -> None:
+) -> int:
     """Search for the best alpha on DATA, and show the whole search.
 
     Each alpha of a grid is measured on the data that --validate names, else by cross-validation over
@@ -66,7 +68,7 @@ def tune(
     ranker = make_ranker(method, chosen | ({} if metric is None else {"metric": metric}), jobs)
     started = perf_counter()
     with interrupts.orderly(writes=False):
-        _fit(ranker, used.of(rows), None if checked is None else used.of(checked))
+        interrupted = _fit(ranker, used.of(rows), None if checked is None else used.of(checked), keep_partial)
     seconds = perf_counter() - started
     if output is not None:
         model = RankingModel.from_estimator(ranker, query_normalization=files.query_normalization)
@@ -78,12 +80,21 @@ def tune(
         print_json(report)
     else:
         _print(report)
+    return interrupts.INTERRUPTED if interrupted else 0
 
 
-def _fit(ranker: Any, rows: RankingData, checked: RankingData | None) -> None:
-    with TrainingBar(ranker, selects_by(ranker)) as bar:
-        fit = ranker.fit if rows.pairs is None else ranker.fit_pairs
-        fit(rows, eval_set=checked, callbacks=bar)
+def _fit(ranker: Any, rows: RankingData, checked: RankingData | None, keep_partial: bool) -> bool:
+    """Search; return whether the user interrupted and wants the search so far, if there is any of it."""
+    try:
+        with TrainingBar(ranker, selects_by(ranker)) as bar:
+            fit = ranker.fit if rows.pairs is None else ranker.fit_pairs
+            fit(rows, eval_set=checked, callbacks=bar)
+    except KeyboardInterrupt:
+        if not (keep_partial and hasattr(ranker, "alphas_")):
+            raise
+        click.echo("Interrupted; the search so far is kept.", err=True)
+        return True
+    return False
 
 
 def search_table(ranker: Any) -> list[dict[str, Any]]:

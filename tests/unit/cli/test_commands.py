@@ -313,21 +313,23 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.mark.parametrize("method", [[], ["--kernel", "rbf"]], ids=["linear", "kernel"])
-def test_a_search_by_folds_that_is_interrupted_keeps_a_model_too(folder, method):
+@pytest.mark.parametrize(("command", "kept"), [("train", "best model"), ("tune", "search")])
+def test_a_search_by_folds_that_is_interrupted_keeps_a_model_too(folder, method, command, kept):
     second_alpha = INTERRUPT_THE_THIRD_STEP.replace("len(steps) == 3", "state.alpha < 0.5 and not done")
     second_alpha = second_alpha.replace("        os.kill", "        done.append(1)\n        os.kill")
     second_alpha = second_alpha.replace("steps = []", "steps, done = [], []")
-    options = [*method, "--alpha", "auto", "--alphas", "0.1,1", "--cv", "2", "--keep-partial"]
+    options = [*method, "--alphas", "0.1,1", "--cv", "2", "--keep-partial"]
+    options += ["--alpha", "auto"] if command == "train" else []
     target = folder / f"folds-{len(method)}.mrk"
     done = subprocess.run(
-        [sys.executable, "-c", second_alpha, "train", "train.txt", "-o", target.name, *options],
+        [sys.executable, "-c", second_alpha, command, "train.txt", "-o", target.name, *options],
         cwd=folder,
         capture_output=True,
         text=True,
         timeout=HANG,
     )
     assert done.returncode == INTERRUPTED, done.stderr
-    assert done.stderr.strip().endswith("Interrupted; the best model so far is kept.")
+    assert done.stderr.strip().endswith(f"Interrupted; the {kept} so far is kept.")
     assert RankingModel.load(target).metadata["gap"] <= 1.0
 
 
