@@ -157,7 +157,7 @@ def test_weights_of_too_large_a_ratio_are_refused(name: str) -> None:
 
 
 def test_pair_weights_of_too_large_a_ratio_are_refused() -> None:
-    with pytest.raises(MarginRankError, match="pair_weight goes from 1e-300"):
+    with pytest.raises(MarginRankError, match="weight goes from 1e-300"):
         RankSVM().fit_pairs(_X, _PAIRS[:2], weight=[1.0, 1e-300])
 
 
