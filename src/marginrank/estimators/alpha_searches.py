@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from marginrank.designs import Design
 from marginrank.estimators.descents import Descent, descend
-from marginrank.estimators.evaluation_sets import EvaluationSet, Record, better
+from marginrank.estimators.evaluation_sets import EvaluationSet
 from marginrank.estimators.fold_blocks import Fold, folds_at_once, folds_trained
 from marginrank.estimators.problems import Held, Part
-from marginrank.estimators.spaces import Space
+from marginrank.estimators.recorder import Recorder
 from marginrank.estimators.training import Training
 from marginrank.model_selection import Search, Selection, default_alphas
 from marginrank.paths.tracing import mixed
-from marginrank.solvers import Callback, Progress, SolverResult
+from marginrank.solvers import Callback, SolverResult
 from marginrank.validation import Vector
 
 Array = NDArray[np.float64]
@@ -371,29 +371,6 @@ class SearchByFolds(AlphaSearch):
         selection = select(grid, np.array([self._figures(fold, training, grid) for fold in folds]))
         start = np.mean([fold.descent.model_at(selection.alpha) for fold in folds], axis=0)
         return Row(training, selection, None, start)
-
-
-class Recorder:
-    """A callback that measures the best coefficients so far on every validation set."""
-
-    def __init__(self, sets: Sequence[EvaluationSet], space: Space) -> None:
-        self._sets = sets
-        self._designs: list[Design] = [space.further(one.data.X) for one in sets]
-        self.record = Record(list(sets))
-        self.best_iteration: int = 0
-        self.best_score: float = float("nan")
-
-    def __call__(self, progress: Progress) -> None:
-        """Measure one state."""
-        if progress.w is None:
-            return
-        figures = [
-            one.means(design.scores_block(progress.w[None])[:, None])[0]
-            for one, design in zip(self._sets, self._designs, strict=True)
-        ]
-        value = self.record.add(figures)
-        if better(self._sets[-1].metric, value, None if np.isnan(self.best_score) else self.best_score):
-            self.best_iteration, self.best_score = progress.iteration, value
 
 
 def uninterrupted(result: SolverResult) -> SolverResult:
