@@ -33,7 +33,7 @@ class _Size(click.ParamType):  # type: ignore[type-arg]  # generic in newer rele
         if isinstance(value, int):
             return value
         found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z]*)", value.strip().lower())
-        size = int(float(found[1]) * _UNITS.get(found[2], 0)) if found else 0
+        size = int(min(float(found[1]) * _UNITS.get(found[2], 0), 2.0**62)) if found else 0
         if size < 1:
             self.fail(f"expected a size, such as 64MB or 1GB; got {value!r}.", parameter, context)
         return size

@@ -6,6 +6,9 @@ import re
 
 # In order; what stands earlier is more special.
 _WORDS: tuple[tuple[str, str], ...] = (
+    (r"^random_state must be None.*? or an integer", "--seed must be an integer"),
+    (r"^n_resamples must", "--resamples must"),
+    (r"^n_alphas must", "--points must"),
     (r"pass missing=0\.0 or missing=float\('nan'\)", "give --missing 0"),
     (r"[Pp]ass zero_based=True", "give --zero-based"),
     (r" To read it, pass allow_nonfinite=True\.", ""),
