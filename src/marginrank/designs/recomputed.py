@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -108,14 +109,16 @@ class RecomputedDesign:
     @cached_property
     def _largest(self) -> Vector:
         """The largest absolute value of each column, found in one evaluation of the map."""
-        parts = np.zeros((len(self._blocks), self.shape[1]))
+        largest, lock = np.zeros(self.shape[1]), Lock()
 
-        def visit(number: int) -> None:
-            first, last = self._blocks[number]
-            parts[number] = np.abs(self._values(first, last)).max(axis=0)
+        def visit(bounds: tuple[int, int]) -> None:
+            values = self._values(*bounds)
+            of_block = np.maximum(values.max(axis=0), -values.min(axis=0))
+            with lock:  # in any order: a maximum is not rounded
+                np.maximum(largest, of_block, out=largest)
 
-        run_parallel(visit, range(len(self._blocks)), self._n_threads)
-        return np.asarray(parts.max(axis=0, initial=0.0))
+        run_parallel(visit, self._blocks, self._n_threads)
+        return largest
 
     def rounding(self) -> ProductRounding:
         """Return how far the products may be rounded, given the features as the map computes them."""

@@ -183,3 +183,28 @@ def test_nothing_is_held_twice():
     tracemalloc.stop()
     assert peak < 1.1 * Z.nbytes
     assert len(X) > 10 * block_rows(mapping)  # else this could not tell a block from a copy
+
+
+class _Counters:
+    """A cheap map of many columns: row i and column j give the product of x_i and j."""
+
+    factor = None
+    dtype = np.dtype("float64")
+    width = 8000
+
+    def transform_block(self, X, out):
+        np.multiply(X, np.arange(self.width, dtype=np.float64), out=out)
+
+
+def test_the_rounding_of_recomputed_products_takes_no_memory_for_every_block():
+    X = np.linspace(-2.0, 1.0, 6400)[:, None]
+    design = RecomputedDesign(_Counters(), X, n_threads=2)
+    block_bytes = block_rows(_Counters()) * _Counters.width * 8
+    tracemalloc.start()
+    try:
+        column = design.rounding().column
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert np.array_equal(column, 2.0 * np.arange(_Counters.width))
+    assert peak < 3 * block_bytes
