@@ -65,11 +65,13 @@ protected:
         own.rank.resize(static_cast<std::size_t>(n));
         for (std::int64_t i = 0; i < n; ++i) own.z[static_cast<std::size_t>(i)] = scores[i] - centre;
         rank(q, share, own);
-        double value = 1.0;
-        for (std::int64_t i = 0; i < n; ++i) {
+        // Row by row against the ideal, so that ranks that count the same cost exactly 0.
+        double value = 0.0;
+        for (std::int64_t k = 0; k < n; ++k) {
+            const std::int64_t i = order_[static_cast<std::size_t>(first + k)];
             const auto at = static_cast<std::size_t>(i), r = static_cast<std::size_t>(own.rank[at]);
             const double slope = weight_[r] - ideal[i];
-            value += own.z[at] * slope - share[i] * discount_[r];
+            value += own.z[at] * slope + share[i] * (discount_[static_cast<std::size_t>(k)] - discount_[r]);
             gradient[i] = factor * slope;
         }
         return value;

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from marginrank import RankingData, RankingModel, RankSVM, StructuredRankSVM
 from marginrank.estimators.training import Training
+from marginrank.exceptions import ZeroModelWarning
 from marginrank.losses.structured import TargetOptions, structured_loss
 from marginrank.metrics import evaluate, pairwise_error
 
@@ -338,3 +339,20 @@ def test_no_warning_where_all_is_well():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not StructuredRankSVM().fit(X, Y, qid=QID).degenerate_
+
+
+# Labels 2 and 3 have the gains 3 and 7, whose shares of the ideal sum are no numbers of float64.
+@pytest.mark.parametrize("labels", [(0, 1), (2, 3)], ids=str)
+@pytest.mark.parametrize("rank_weight", ["fourth_root", "discount"])
+@pytest.mark.parametrize("feature_map", ["po", "dorm"])
+def test_where_no_ranking_loses_anything_the_optimum_is_zero_and_reached(feature_map, rank_weight, labels):
+    y = np.tile(labels, 10)
+    model = StructuredRankSVM(
+        "ndcg", feature_map=feature_map, discount="letor", relevance=max(labels), rank_weight=rank_weight
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        warnings.simplefilter("ignore", ZeroModelWarning)
+        model.fit(X[: len(y)], y, qid=np.repeat(np.arange(10), 2))
+    assert (model.objective_, model.gap_) == (0.0, 0.0)
+    assert not model.coef_.any()

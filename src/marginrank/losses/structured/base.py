@@ -61,12 +61,13 @@ class StructuredLoss(NativeLoss):
     pull : float, default=4
         What the 1-norm of a gradient is at most: 4 for averaged differences, as every pair in wrong order
         counts twice, against it and not for it, and has two ends.
+    total : float, default=1
+        Weight of the queries in which a ranking can lose at all; 0 makes the risk exactly 0 at equal scores.
+    size : float, default=1
+        What the terms of the risk are at most where all scores are equal.
     kernel : StructuredLoss, optional
         The compiled loss, where it is there already.
     """
-
-    #: What the risk is at most where all scores are equal.
-    total = 1.0
 
     smooth = False
     feature_map: ClassVar[str]
@@ -79,6 +80,8 @@ class StructuredLoss(NativeLoss):
         n_threads: int,
         *,
         pull: float = 4.0,
+        total: float = 1.0,
+        size: float = 1.0,
         kernel: _kernels.StructuredLoss | None = None,
     ) -> None:
         kernel = recipe.build(n_threads) if kernel is None else kernel
@@ -88,6 +91,8 @@ class StructuredLoss(NativeLoss):
         self._curvature = curvature
         self._query_ptr = view.query_ptr
         self.pull = pull
+        self.total = total
+        self.size = size
         longest, n_queries = int(np.diff(view.query_ptr).max()), len(view.query_ptr) - 1
         self._relative = UNIT * (4.0 * (longest + 16) * (log2(longest) + 2.0) + n_queries)
         super().__init__(kernel, len(view.y), n_threads)
@@ -101,8 +106,10 @@ class StructuredLoss(NativeLoss):
         to the rounding of the sums that are compared: of as many terms as a query has rows, which make up its
         Delta and its differences of scores, for each of the levels of a divided search.
         """
-        del value, length, scores
-        error = self._relative * (self.total + self.pull * reach)
+        del length, scores
+        error = self._relative * (self.size + self.pull * reach)
+        if reach == 0.0 and self.total == 0.0:
+            error = abs(value)  # no ranking loses anything, so the risk is 0
         return LossRounding(error, self._relative * self.pull)
 
     def risen(self, value: float, shift: float) -> float:

@@ -46,5 +46,9 @@ class CombinedLoss(StructuredLoss):
         recipe = SumRecipe(tuple(loss.recipe for _, loss in parts), weights)
         curvature = sum(weight * loss.curvature()[0] for weight, loss in parts)
         pull = sum(weight * loss.pull for weight, loss in parts)
-        super().__init__(recipe, np.asarray(curvature), view, n_threads, pull=pull, kernel=kernel)
-        self.total = float(weights.sum())
+        sizes = {
+            "pull": pull,
+            "total": sum(weight * loss.total for weight, loss in parts),
+            "size": float(weights.sum()),
+        }
+        super().__init__(recipe, np.asarray(curvature), view, n_threads, **sizes, kernel=kernel)

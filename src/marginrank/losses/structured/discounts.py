@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.losses.base import Vector
@@ -26,3 +27,26 @@ def discount_table(name: str, n_ranks: int) -> Vector:
     else:
         raise MarginRankError(f"discount must be 'log2' or 'letor'; got {shown(name)}.")
     return table
+
+
+def weight_at_stake(scale: Vector, discount: Vector, query_ptr: NDArray[np.int64]) -> float:
+    """Return the weight of the queries in which a ranking can lose, because not all ranks count the same.
+
+    Elsewhere every ranking is ideal and costs exactly 0, whatever is rounded.
+
+    Parameters
+    ----------
+    scale : ndarray of shape (n_queries,)
+        The weight of each query.
+    discount : ndarray
+        What each rank counts, nowhere increasing; 0 beyond a cut-off.
+    query_ptr : ndarray of int64
+        First row of each query, and the number of rows.
+
+    Examples
+    --------
+    >>> weight_at_stake(np.array([0.25, 0.75]), discount_table("letor", 3), np.array([0, 2, 5]))
+    0.75
+    """
+    last = discount[np.diff(query_ptr) - 1]
+    return float(scale[last < discount[0]].sum())

@@ -9,7 +9,7 @@ from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.losses.base import Vector
 from marginrank.losses.structured.base import StructuredLoss, TargetOptions, by_row, query_scale, recipe_of
-from marginrank.losses.structured.discounts import discount_table
+from marginrank.losses.structured.discounts import discount_table, weight_at_stake
 from marginrank.losses.structured.good_bad import checked_cutoff
 from marginrank.validation import nothing_to_rank
 
@@ -62,7 +62,8 @@ class DormLoss(StructuredLoss):
         curvature = by_row(view, 2.0 * scale * (weight[0] - weight[np.diff(view.query_ptr) - 1]))
         # Weights of a ranking against those of the ideal one, row by row.
         pull = 2.0 * float(scale @ np.cumsum(weight)[np.diff(view.query_ptr) - 1])
-        super().__init__(recipe, curvature, view, n_threads, pull=pull)
+        total = weight_at_stake(scale, discount, view.query_ptr)
+        super().__init__(recipe, curvature, view, n_threads, pull=pull, total=total)
         assert isinstance(self.structured, StructuredDorm)
         _check_size(self.structured.longest_assignment)
 

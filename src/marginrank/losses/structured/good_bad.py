@@ -8,7 +8,7 @@ from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError, NothingToRankError
 from marginrank.losses.base import Vector
 from marginrank.losses.structured.base import StructuredLoss, TargetOptions, by_row, query_scale, recipe_of
-from marginrank.losses.structured.discounts import discount_table
+from marginrank.losses.structured.discounts import discount_table, weight_at_stake
 
 
 class MapLoss(StructuredLoss):
@@ -64,7 +64,10 @@ class NdcgLoss(StructuredLoss):
         discount = discount_table(options.discount, longest)
         cutoff = checked_cutoff(options)
         recipe = recipe_of(view, scale, "StructuredNdcg", options.relevance, discount, cutoff)
-        super().__init__(recipe, _averaged_curvature(view, options.relevance, scale), view, n_threads)
+        counted = discount if cutoff == 0 else np.where(np.arange(longest) < cutoff, discount, 0.0)
+        total = weight_at_stake(scale, counted, view.query_ptr)
+        curvature = _averaged_curvature(view, options.relevance, scale)
+        super().__init__(recipe, curvature, view, n_threads, total=total)
 
 
 class MrrLoss(StructuredLoss):
