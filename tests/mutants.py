@@ -74,6 +74,37 @@ MUTANTS = {
         "if value is None:\n        raise",
         "tests/unit/test_parameters.py::test_a_switch_is_true_or_false",
     ),
+    "CSR counts the longer of values and indices": Mutant(
+        "marginrank.sparse_matrices",
+        "indptr[-1] > min(len(X.indices), len(X.data))",
+        "indptr[-1] > max(len(X.indices), len(X.data))",
+        "tests/unit/test_validation.py::test_csr_that_points_outside_is_refused",
+    ),
+    "row pointers on disk may fall": Mutant(
+        "marginrank.io.dataset_files",
+        "if any(ends) or np.any(pointers[1:] < pointers[:-1]):",
+        "if any(ends):",
+        "tests/unit/io/test_dataset_faults.py"
+        "::test_row_pointers_that_fall_or_end_elsewhere_are_refused_when_they_are_read",
+    ),
+    "the checksum of a journal is not compared": Mutant(
+        "marginrank.distributed.journal_records",
+        "if file.read(_CHECK) != hashlib.sha256(lengths + text + body).digest():",
+        "if len(file.read(_CHECK)) != _CHECK:",
+        "tests/unit/distributed/test_dask_journal.py::test_an_answer_that_differs_in_one_bit_is_asked_again",
+    ),
+    "a manifest without a seal is accepted": Mutant(
+        "marginrank.io.dataset_manifest",
+        "if seal is None or hashlib",
+        "if seal is not None and hashlib",
+        "tests/unit/io/test_dataset_faults.py::test_a_manifest_without_its_seal_is_refused",
+    ),
+    "compressed files expand to twice the limit": Mutant(
+        "marginrank.io.sources",
+        "int(min(_expansion(max_expansion) * n_packed, 2.0**63))",
+        "int(min(2 * _expansion(max_expansion) * n_packed, 2.0**63))",
+        "tests/unit/io/test_expansion.py::test_the_limit_is_met_to_the_byte",
+    ),
 }
 
 
