@@ -22,7 +22,7 @@ from marginrank.regular_files import NotAFileError, open_regular
 from marginrank.row_files import CsrFileRows, DenseFileRows, FileRows
 
 _ALIGNMENT = 64
-_NAME = re.compile(r"(chunk|staged)-\d{6}\.bin|pairs\.bin")
+_NAME = re.compile(r"(chunk|staged)-\d{6,}\.bin|pairs\.bin")
 _DTYPE = re.compile(r"<f4|<f8|<i4|<i8|\|u1|<M8\[(Y|M|W|D|h|m|s|ms|us|ns)\]")
 
 #: What changes when a file is written again or replaced.

@@ -253,6 +253,13 @@ def test_a_damaged_manifest_is_refused(ds, change, sentence):
         open_dataset(edited(ds, change))
 
 
+def test_chunks_beyond_a_million_have_longer_numbers(ds):
+    last = json.loads((ds.path / "manifest.json").read_text())["chunks"][-1]["file"]
+    (ds.path / last).rename(ds.path / f"chunk-{10**6:06d}.bin")
+    folder = edited(ds, lambda m: m["chunks"][-1].update(file=f"chunk-{10**6:06d}.bin"))
+    np.testing.assert_array_equal(open_dataset(folder).y, Y)
+
+
 @pytest.mark.parametrize("name", ["manifest.json", "chunk-000001.bin", "pairs.bin"])
 def test_a_byte_that_differs_is_refused_wherever_it_is(tmp_path, name):
     comments = [f"docid = {k}" for k in range(150)]
