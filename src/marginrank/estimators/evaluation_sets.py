@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -97,10 +99,22 @@ def read_evaluation_sets(
     found = []
     for number, (rows, qid) in enumerate(zip(sets, ids, strict=True)):
         X, y = (rows, None) if isinstance(rows, RankingData) else rows
-        data, targets = read(X, y, qid)
+        with _named("eval_set" if alone else f"eval_set[{number}]"):
+            data, targets = read(X, y, qid)
         evaluators = tuple(Evaluator(data, metrics, y=target, n_jobs=n_jobs) for target in targets)
         found.append(EvaluationSet(f"validation_{number}", data, metrics, evaluators))
     return found
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Put the name of a set before sentences about its X and y, which those of ``fit`` are called, too."""
+    try:
+        yield
+    except MarginRankError as error:
+        if re.search(r"\beval_", str(error)):
+            raise
+        raise type(error)(f"{name}: {error}") from error
 
 
 class Record:

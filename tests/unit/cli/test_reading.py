@@ -144,6 +144,8 @@ def test_the_seed_is_reported_and_changes_nothing(cli, tmp_path):
         ("n_jobs must be a nonzero integer; got 0.", "--jobs must be a nonzero integer; got 0."),
         ("expected a finite number, got 'nan'. To read it, pass allow_nonfinite=True.",
          "expected a finite number, got 'nan'."),
+        ("n_components=9 is more than the 8 rows of X", "--components 9 is more than the 8 rows of X"),
+        ("eval_set: X contains NaN", "--validate: X contains NaN"),
     ],
 )  # fmt: skip
 def test_arguments_become_options(sentence, words):

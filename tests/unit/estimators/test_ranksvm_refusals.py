@@ -260,3 +260,18 @@ def test_a_refused_second_fit_leaves_nothing_that_reads_beyond_its_coefficients(
         model.fit(other, with_value(Y, 0, np.nan))
     with pytest.raises(ValueError, match=r"features|not fitted|one entry per column"):
         model.predict(other)
+
+
+@pytest.mark.parametrize("case", ["NaN in X", "NaN in y", "shorter y", "two columns of y", "text in y"])
+def test_what_is_wrong_with_a_validation_set_names_it(case):
+    bad, message = BAD_ROWS[case]
+    with pytest.raises(MarginRankError, match=f"^eval_set: {message}") as caught:
+        RankSVM().fit(X, Y, eval_set=bad)
+    assert_one_sentence(str(caught.value))
+    with pytest.raises(MarginRankError, match=rf"^eval_set\[1\]: {message}"):
+        RankSVM().fit(X, Y, eval_set=[(X, Y), bad])
+
+
+def test_another_number_of_features_in_a_validation_set_is_refused():
+    with pytest.raises(MarginRankError, match=r"^eval_set: X has 2 features, but RankSVM is expecting 3"):
+        RankSVM().fit(X, Y, eval_set=(X[:, :2], Y))
