@@ -26,7 +26,8 @@ class DiskChunk:
     n_features : int
         Columns.
     mapped : bool
-        Map the file into memory; it is read otherwise.
+        Map the file into memory, which it may be larger than; it is read otherwise. If a mapped file is cut
+        short, the system ends the worker; the next one to load it raises the error that names it.
     verify : bool
         Whether to compare it with its checksum.
     """

@@ -15,7 +15,7 @@ from marginrank import RankSVM, write_dataset
 from marginrank.distributed import DaskRanker, disk_chunks
 from marginrank.distributed import cluster as cluster_module
 from marginrank.distributed.cluster import Cluster
-from marginrank.exceptions import ClusterError
+from marginrank.exceptions import ClusterError, MarginRankError
 
 # Nannies and the scheduler tell of what is done to them here.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -88,6 +88,15 @@ def test_killed_workers_change_no_bit(cluster, breakable, path, tmp_path, monkey
     ranker = DaskRanker(estimator(), breakable, timeout=HANG).fit(path, callbacks=killer)
     assert not killer.iterations
     assert np.array_equal(ranker.ranker_.coef_, expected)
+
+
+def test_a_file_that_is_cut_short_while_workers_map_it_is_named(breakable, path):
+    chunk = path / "chunk-000001.bin"
+    cut = At([2], lambda: os.truncate(chunk, 0))
+    # The system ends the worker that maps it; whoever loads it again sees its size.
+    with pytest.raises(MarginRankError, match=r"chunk-000001\.bin: expected \d+ bytes, got 0; the file is cut"):
+        DaskRanker(estimator(), breakable, timeout=HANG).fit(path, callbacks=cut)
+    assert breakable.submit(sum, [1, 2]).result(timeout=HANG) == 3
 
 
 def test_a_worker_that_hangs_is_done_without(cluster, breakable, path):
