@@ -16,6 +16,7 @@ from marginrank.cli.path_methods import choose_path, compute_path, path_options
 from marginrank.cli.path_plot import check_plot, write_plot
 from marginrank.cli.progress import PathBar
 from marginrank.cli.training_files import TrainingFiles, check_outputs, training_files
+from marginrank.cli.used_columns import UsedColumns, used_columns
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Metric
@@ -87,18 +88,19 @@ def path(
             f"{files.data}: path computes over data in memory, got a data set on disk; name a file that fits "
             "into memory, or search over a grid of alphas with tune."
         )
+    used = used_columns(rows) if name != "kernel" else UsedColumns(None, rows.n_features)
     started = perf_counter()
-    found = _computed(name, rows, chosen, keep_partial, jobs)
+    found = _computed(name, used.of(rows), chosen, keep_partial, jobs)
     seconds = perf_counter() - started
     if alpha is not None:
         found.coef_at(alpha)  # an alpha that is not on the path is refused before anything is written
-    curve = measure_path(found, checked, metric, rule, points)
+    curve = measure_path(found, None if checked is None else used.of(checked), metric, rule, points)
     if output is not None:
-        model = _model(found, curve, alpha, files)
+        model = used.widened(_model(found, curve, alpha, files))
         with interrupts.orderly(writes=True):
             model.save(output)
     if plot is not None:
-        write_plot(plot, found, files.reading.first_feature)
+        write_plot(plot, found, files.reading.first_feature, used)
     if table is not None:
         write_curve(table, curve)
     written = {"model": output, "plot": plot, "csv": table}

@@ -44,6 +44,10 @@ class UsedColumns:
             return data
         return rebuilt(data, qid=data.qid, X=_columns_of(data.X, self.columns), feature_names=None)
 
+    def number(self, column: int) -> int:
+        """Return the number that a column has among all."""
+        return column if self.columns is None else int(self.columns[column])
+
     def widened(self, model: RankingModel) -> RankingModel:
         """Return a model of these columns as one of all of them."""
         if self.columns is None:

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from marginrank import RankingModel, RankRLS, RankSVM, StructuredRankSVM, load_letor, write_dataset
 from marginrank.cli.app import run
+from marginrank.cli.path_methods import compute_path
 from marginrank.exceptions import MarginRankError
 from marginrank.io import read, write
 
@@ -236,11 +237,33 @@ def test_a_large_feature_number_costs_no_more_than_its_column(capsys, monkeypatc
         assert np.array_equal(wide.column_scale[[0, 1, 4999]], narrow.column_scale)
 
 
+@pytest.mark.parametrize("method", ["ranksvm", "rankrls"])
+def test_a_path_costs_no_more_than_the_columns_with_entries(capsys, monkeypatch, method):
+    matplotlib = pytest.importorskip("matplotlib")
+    monkeypatch.setattr("marginrank.cli.used_columns._MANY_COLUMNS", 1000)
+    seen = []
+
+    def compute(name, rows, *more):
+        seen.append(rows.n_features)
+        return compute_path(name, rows, *more)
+
+    monkeypatch.setattr("marginrank.cli.path.compute_path", compute)
+    Path("wide.txt").write_text(WIDE.replace("9999999", "5000"))
+    options = ["--method", method, "--validate", "a.txt", "-o", "m.mrk", "--plot", "m.svg"]
+    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
+    assert in_process(capsys, "path", "wide.txt", *options)[0] == 0
+    model = RankingModel.load("m.mrk")
+    assert seen == [3]
+    assert model.n_features == 5000
+    assert set(np.flatnonzero(model.coef)) <= {0, 1, 4999}
+    assert ">5000<" in Path("m.svg").read_text().split('id="legend_1"')[1]
+
+
 def test_validation_rows_may_have_other_columns_than_those_that_were_trained_on(capsys, monkeypatch):
     monkeypatch.setattr("marginrank.cli.used_columns._MANY_COLUMNS", 1000)
     Path("wide.txt").write_text(WIDE.replace("9999999", "5000"))
     Path("vali.txt").write_text(ROWS.replace("1:", "1:2 77:", 1))
-    for command in ("train", "tune"):
+    for command in ("train", "tune", "path"):
         arguments = [command, "wide.txt", "-o", "m.mrk", "--validate", "vali.txt"]
         assert in_process(capsys, *arguments)[0] == 0
         assert RankingModel.load("m.mrk").n_features == 5000
