@@ -94,7 +94,8 @@ def test_a_file_that_is_cut_short_while_workers_map_it_is_named(breakable, path)
     chunk = path / "chunk-000001.bin"
     cut = At([2], lambda: os.truncate(chunk, 0))
     # The system ends the worker that maps it; whoever loads it again sees its size.
-    with pytest.raises(MarginRankError, match=r"chunk-000001\.bin: expected \d+ bytes, got 0; the file is cut"):
+    sentence = r"chunk-000001\.bin: expected \d+ bytes, got 0; the file is cut"
+    with pytest.raises(MarginRankError, match=sentence):
         DaskRanker(estimator(), breakable, timeout=HANG).fit(path, callbacks=cut)
     assert breakable.submit(sum, [1, 2]).result(timeout=HANG) == 3
 
