@@ -37,8 +37,8 @@ class Cells(NamedTuple):
 
     def shown(self) -> str:
         """Return the names of the first columns, for a sentence."""
-        names = [name if len(name) <= _LONGEST else name[:_LONGEST] + "..." for name in self.columns[:8]]
-        return ", ".join(names)
+        names = [name if name.isprintable() else repr(name) for name in self.columns[:8]]
+        return ", ".join(name if len(name) <= _LONGEST else name[:_LONGEST] + "..." for name in names)
 
     def expected(self, what: str, row: int, column: str, got: Any = None) -> MarginRankError:
         """Return the error that a cell is not what it should be; lines count from 1, rows from 0."""

@@ -112,8 +112,10 @@ def table_batches(
                 rows += table.num_rows
     except UnicodeDecodeError as error:
         raise _not_utf8(name, error) from None
-    except (arrow.ArrowException, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise MarginRankError(f"{name}: expected {format} data; pyarrow says: {error}") from None
+    except (arrow.ArrowException, EOFError, zlib.error, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of the system, not about the content
+        raise _unreadable(name, format, error) from None
 
 
 def _parquet_batches(
@@ -227,8 +229,12 @@ def _read(
         raise ((csv_fault(raw, name) if chosen == "csv" else None) or _not_utf8(name, error)) from None
     except (arrow.ArrowException, OSError) as error:
         found = csv_fault(raw, name) if chosen == "csv" else None
-        told = MarginRankError(f"{name}: expected {chosen} data; pyarrow says: {error}")
-        raise (found or told) from None
+        raise (found or _unreadable(name, chosen, error)) from None
+
+
+def _unreadable(name: str, format: str, error: Exception) -> MarginRankError:
+    words = " ".join(str(error).split())  # they may be several lines
+    return MarginRankError(f"{name}: expected {format} data; pyarrow says: {words}")
 
 
 def _not_utf8(name: str, error: UnicodeDecodeError) -> MarginRankError:
