@@ -271,6 +271,8 @@ def check_parameters(name: str, given: dict[str, Any], *, pairs: bool) -> dict[s
     for key, wanted in (("alphas", "alpha"), ("gammas", "gamma")):
         if key in parameters and wanted not in searched:
             raise click.UsageError(f"--{key} is for --{wanted} auto.")
+    if "n_components" in parameters and parameters.get("approximation") == "exact":
+        raise click.UsageError("--components is for --approximation nystroem or fourier, not for exact.")
     if "rule" in parameters and not searched:
         raise click.UsageError("--rule is for --alpha auto.")
     return parameters

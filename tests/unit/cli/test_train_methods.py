@@ -171,6 +171,10 @@ def test_several_targets_have_weights_and_the_heaviest_selects(run, folder):
         (["--target", "map", "--pairs", "p.csv"], "--pairs is not for --method structured"),
         (["--gamma", "1"], "--gamma is for --method kernel"),
         (["--components", "5"], " --components is for --method kernel"),
+        (
+            ["--kernel", "rbf", "--approximation", "exact", "--components", "5"],
+            "--components is for --approximation nystroem or fourier",
+        ),
         (["--kernel", "rbf", "--gamma", "wide"], "not a positive number"),
         (["--kernel", "rbf", "--gammas", "1,2"], "--gammas is for --gamma auto"),
         (["--kernel", "rbf", "--loss", "hinge", "--solver", "newton"], "--solver newton needs"),
