@@ -81,7 +81,7 @@ def test_feature_names_given_beat_those_of_the_frame():
 
 
 def test_nan_is_named_by_its_column():
-    frame = pd.DataFrame(X, columns=["a", "price"])
+    frame = pd.DataFrame(X.copy(), columns=["a", "price"])
     frame.loc[3, "price"] = np.nan
     with refuses("X contains NaN .first at row 3, column 'price'"):
         RankingData(frame, Y)
