@@ -8,6 +8,7 @@ from scipy import sparse
 
 from marginrank.designs import centred
 from marginrank.designs.centred import CentredRows
+from marginrank.designs.columns import ColumnTransform
 from marginrank.designs.gram import centred_gram
 from marginrank.solvers import leave_query_out as left_out
 from marginrank.solvers.leave_query_out import leave_query_out, leave_query_out_scores
@@ -232,7 +233,7 @@ def test_rows_and_scale_are_those_of_the_reordered_divided_matrix():
     stored[order] = X
     case = Case(X.astype(np.float64) / scale, weighted=True)
     for kind in STORED.values():
-        path = case.path(kind(stored), rows=order, scale=scale)
+        path = case.path(kind(stored), rows=order, transform=ColumnTransform(scale=scale))
         assert error(path.coefficients([1e-3]), case.solve([1e-3])) < 1e-8
 
 
