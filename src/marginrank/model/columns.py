@@ -84,7 +84,7 @@ def align_width(X: Any, n_features: int, *, ignore_unknown: bool = False) -> Mat
         if unknown:
             raise MarginRankError(
                 f"X has values in columns that the model does not know: {_listed(unknown)}, counted from 0, "
-                f"where n_features is {n_features}. Is it the right model? To drop them, pass "
+                f"where the model has {n_features} (n_features). Is it the right model? To drop them, pass "
                 "ignore_unknown=True."
             )
         return X[:, :n_features] if gate.is_sparse(X) else np.ascontiguousarray(X[:, :n_features])

@@ -189,7 +189,7 @@ def test_an_interrupt_that_python_cannot_pass_on_ends_the_process(tmp_path):
         "import os, signal, marginrank.cli.train as t\n"
         "class Lost:\n"
         "    def __del__(self): os.kill(os.getpid(), signal.SIGINT)\n"
-        "def fit(*arguments):\n"
+        "def fit(*arguments, **named):\n"
         "    with t.interrupts.orderly(writes=False): Lost()\n"
         "t._train_here = fit\n"
     )
