@@ -71,7 +71,7 @@ def test_any_number_of_threads_gives_the_same_bits(train, loss):
         assert (other.objective_, other.gap_, other.n_iter_) == (one.objective_, one.gap_, one.n_iter_)
 
 
-_FORK = """
+_FORK = f"""
 import multiprocessing, warnings
 import numpy as np
 from marginrank import RankSVM
@@ -81,9 +81,9 @@ X = np.random.default_rng(0).standard_normal((20_000, 5))
 y = X.sum(axis=1) + np.random.default_rng(1).standard_normal(20_000)
 here = RankSVM(n_jobs=2).fit(X, y).coef_
 with multiprocessing.get_context("fork").Pool(1) as pool:
-    there = pool.apply_async(RankSVM(n_jobs=2).fit, (X, y)).get(timeout={hang}).coef_
+    there = pool.apply_async(RankSVM(n_jobs=2).fit, (X, y)).get(timeout={HANG}).coef_
 assert (here == there).all()
-""".format(hang=HANG)
+"""
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="There is no fork on this system.")
