@@ -7,6 +7,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 NATIVE_SOURCES := $(wildcard native/bindings/* native/include/marginrank/*.hpp) CMakeLists.txt pyproject.toml
+# The editable installation maps modules to files, so it is made again when a Python file is added, moved or removed.
+MODULE_NAMES := build/module-names
+$(shell mkdir -p build; find src -name '*.py' | LC_ALL=C sort > $(MODULE_NAMES).new; \
+	cmp -s $(MODULE_NAMES).new $(MODULE_NAMES) && rm $(MODULE_NAMES).new || mv $(MODULE_NAMES).new $(MODULE_NAMES))
 # They start processes of their own, so they run alone.
 CLUSTER_TESTS := tests/unit/distributed tests/unit/cli/test_dask_commands.py src/marginrank/distributed
 NATIVE_BUILD ?= build/native-tests
@@ -30,7 +34,7 @@ $(VENV)/.tools: pyproject.toml
 	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.7" "cmake>=3.25" "ninja>=1.11.1"
 	touch $@
 
-$(VENV)/.installed: $(VENV)/.tools $(NATIVE_SOURCES)
+$(VENV)/.installed: $(VENV)/.tools $(NATIVE_SOURCES) $(MODULE_NAMES)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[dev]"
 	touch $@
 

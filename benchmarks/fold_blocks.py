@@ -33,8 +33,8 @@ from marginrank import (
     open_dataset,
     write_dataset,
 )
-from marginrank.chunks import PassLoader
 from marginrank.estimators import certified, fold_blocks
+from marginrank.storage.chunks import PassLoader
 
 
 def text(n_rows: int, n_columns: int, *, queries: bool) -> RankingData:

@@ -30,7 +30,7 @@ from marginrank.feature_maps import FeatureMap, FourierFeatures, NystroemFeature
 from marginrank.losses import QUERY_LOSSES
 from marginrank.objective import Objective
 from marginrank.solvers import SOLVERS
-from marginrank.threads import default_threads, one_blas_thread
+from marginrank.system.threads import default_threads, one_blas_thread
 
 N_ROWS, N_FEATURES, N_COMPONENTS = 69_623, 46, 2_000
 C, GAMMA = 2.0**-2, 2.0**-5  # table 2 of the paper

@@ -24,8 +24,8 @@ from marginrank.designs import matrix_design
 from marginrank.distributed.cluster import Cluster
 from marginrank.distributed.dask_engine import DaskEngine
 from marginrank.distributed.worker import InMemory
-from marginrank.engines import RemoteMatrix, subtrees
 from marginrank.losses import HingeLoss
+from marginrank.storage.engines import RemoteMatrix, subtrees
 
 ROWS_A_QUERY, ROWS_A_CHUNK = 100, 100
 #: Rows, nonzeros a row, features; those with True are fitted, the others only predicted.

@@ -28,7 +28,7 @@ from marginrank.losses import HingeLoss, Loss
 from marginrank.losses.structured import CombinedLoss, TargetOptions, structured_loss
 from marginrank.objective import Objective
 from marginrank.solvers import Bundle, QuasiNewton
-from marginrank.threads import default_threads, one_blas_thread
+from marginrank.system.threads import default_threads, one_blas_thread
 
 GOOD = 2.0
 ALPHA = 1e-2

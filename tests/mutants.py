@@ -75,13 +75,13 @@ MUTANTS = {
         "tests/unit/test_parameters.py::test_a_switch_is_true_or_false",
     ),
     "CSR counts the longer of values and indices": Mutant(
-        "marginrank.sparse_matrices",
+        "marginrank.data.sparse_matrices",
         "indptr[-1] > min(len(X.indices), len(X.data))",
         "indptr[-1] > max(len(X.indices), len(X.data))",
         "tests/unit/test_validation.py::test_csr_that_points_outside_is_refused",
     ),
     "row pointers on disk may fall": Mutant(
-        "marginrank.io.dataset_files",
+        "marginrank.storage.dataset_files",
         "if any(ends) or np.any(pointers[1:] < pointers[:-1]):",
         "if any(ends):",
         "tests/unit/io/test_dataset_faults.py"
@@ -94,7 +94,7 @@ MUTANTS = {
         "tests/unit/distributed/test_dask_journal.py::test_an_answer_that_differs_in_one_bit_is_asked_again",
     ),
     "a manifest without a seal is accepted": Mutant(
-        "marginrank.io.dataset_manifest",
+        "marginrank.storage.dataset_manifest",
         "if seal is None or hashlib",
         "if seal is not None and hashlib",
         "tests/unit/io/test_dataset_faults.py::test_a_manifest_without_its_seal_is_refused",

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import PairLabels
-from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData, check_data
+from marginrank.data.validation import is_sparse
 from marginrank.designs import matrix_design
-from marginrank.scaling import column_scale
-from marginrank.threads import resolve_threads
-from marginrank.validation import is_sparse
+from marginrank.designs.scaling import column_scale
+from marginrank.storage.chunks import ChunkedMatrix
+from marginrank.system.threads import resolve_threads
 
 # A column whose spread differs this much from the median one slows training down and is hardly regularised.
 _BAD_SPREAD = 1e3

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData
+from marginrank.data.validation import Vector, as_array
+from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.metrics import Evaluator, Metric, parse_metric
 from marginrank.metrics.evaluator import weighted_means
@@ -27,8 +29,6 @@ from marginrank.parameters import (
     check_positive,
     whole_number,
 )
-from marginrank.validation import Vector, as_array
-from marginrank.weights import moderate
 
 Rule = Literal["best", "one_se"]
 Rows = NDArray[np.int64]

@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 
 from brute_force import random_view
-from marginrank.chunks import ChunkedMatrix
 from marginrank.designs import (
     ChunkedDesign,
     ColumnTransform,
@@ -23,8 +22,9 @@ from marginrank.designs.base import evaluating
 from marginrank.designs.lockstep import in_lockstep
 from marginrank.designs.remote import RemoteDesign
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
-from marginrank.engines import RemoteMatrix, SerialEngine
 from marginrank.losses import QUERY_LOSSES
+from marginrank.storage.chunks import ChunkedMatrix
+from marginrank.storage.engines import RemoteMatrix, SerialEngine
 
 UNIT = Fraction(1, 2**53)
 SIZES = [1, 5, 2, *[3] * 66]

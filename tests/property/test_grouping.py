@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marginrank.data import RankingData
-from marginrank.queries import check_qid, group_rows
+from marginrank.data.queries import check_qid, group_rows
 
 small = st.integers(-3, 3)
 ids_of_one_type = st.one_of(

@@ -6,8 +6,8 @@ import stat
 
 import pytest
 
-from marginrank.atomic_write import atomic_write
-from marginrank.temporary_names import FILE, fresh_name
+from marginrank.system.atomic_write import atomic_write
+from marginrank.system.temporary_names import FILE, fresh_name
 from processes import ended, in_child, killed_at, started
 
 OLD, NEW = b"what was there", b"what came"

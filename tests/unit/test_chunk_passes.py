@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from limits import HANG
-from marginrank import chunks
-from marginrank.chunks import ChunkedMatrix, PassLoader
+from marginrank.storage import chunks
+from marginrank.storage.chunks import ChunkedMatrix, PassLoader
 
 
 class Source:

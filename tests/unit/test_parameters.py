@@ -16,7 +16,7 @@ from marginrank.parameters import (
     check_seed,
     finite_number,
 )
-from marginrank.threads import resolve_threads
+from marginrank.system.threads import resolve_threads
 
 
 @pytest.mark.parametrize(

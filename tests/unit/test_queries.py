@@ -6,9 +6,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from marginrank.data.queries import check_group, check_qid
+from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError, NothingToRankError
-from marginrank.queries import check_group, check_qid
-from marginrank.validation import nothing_to_rank
 
 
 def refuses(message):

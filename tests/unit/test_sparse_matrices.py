@@ -9,11 +9,11 @@ import pytest
 from scipy import sparse
 
 from marginrank import KernelRankSVM, RankingData, RankRLS, RankSVM, StructuredRankSVM
+from marginrank.data.sparse_matrices import summed
+from marginrank.designs.scaling import column_scale
 from marginrank.feature_maps import FourierFeatures, NystroemFeatures
 from marginrank.io import dump_letor, dump_npz, load_letor, load_npz, open_dataset, write_dataset
 from marginrank.paths import kernel_rank_path, rank_path
-from marginrank.scaling import column_scale
-from marginrank.sparse_matrices import summed
 
 _RNG = np.random.default_rng(5)
 # Quarters: sums of parts are exact in float32 and in any order, so the two forms hold the same numbers.
@@ -149,7 +149,7 @@ def test_a_flag_from_before_a_change_is_not_believed() -> None:
 
 @pytest.mark.parametrize("at_once", [1, 3, 1000])
 def test_duplicates_are_found_in_unsorted_rows(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("marginrank.sparse_matrices._ENTRIES_AT_ONCE", at_once)
+    monkeypatch.setattr("marginrank.data.sparse_matrices._ENTRIES_AT_ONCE", at_once)
     indptr = [0, 2, 2, 5, 8]
     unsorted = sparse.csr_array((np.arange(8.0), [2, 0, 1, 2, 0, 2, 0, 1], indptr), shape=(4, 3))
     assert summed(unsorted) is unsorted

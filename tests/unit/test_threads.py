@@ -8,7 +8,7 @@ import pytest
 import threadpoolctl
 
 from marginrank.exceptions import MarginRankError
-from marginrank.threads import default_threads, one_blas_thread, resolve_threads
+from marginrank.system.threads import default_threads, one_blas_thread, resolve_threads
 
 
 @pytest.fixture(autouse=True)

@@ -8,10 +8,8 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from marginrank.exceptions import MarginRankError
-from marginrank.parameters import check_positive
-from marginrank.queries import check_qid
-from marginrank.validation import (
+from marginrank.data.queries import check_qid
+from marginrank.data.validation import (
     check_amounts,
     check_feature_names,
     check_finite,
@@ -21,6 +19,8 @@ from marginrank.validation import (
     check_weights,
     split_frame,
 )
+from marginrank.exceptions import MarginRankError
+from marginrank.parameters import check_positive
 
 
 def refuses(message):

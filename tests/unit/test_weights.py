@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from marginrank import KernelRankSVM, RankingData, RankRLS, RankSVM, StructuredRankSVM
+from marginrank.data.weights import LARGEST_RATIO, check_ratio, moderate
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import FourierFeatures, NystroemFeatures
 from marginrank.io import write_dataset
 from marginrank.losses.pairwise import HingeLoss, SquaredHingeLoss
 from marginrank.metrics import evaluate, pairwise_error
 from marginrank.paths import kernel_rank_path, rank_path, rank_rls_path, structured_rank_path
-from marginrank.weights import LARGEST_RATIO, check_ratio, moderate
 
 # Exact powers of two, so that the scaled weights hold the same digits: beyond both ends of products.
 _FACTORS = [2.0**520, 2.0**1000, 2.0**-520, 2.0**-1040]

@@ -16,8 +16,8 @@ from marginrank.cli.output import counted
 from marginrank.cli.progress import WritingBar
 from marginrank.exceptions import MarginRankError
 from marginrank.io import DiskDataset, convert_to_dataset, write_dataset
-from marginrank.io.dataset_writer import WritingState
-from marginrank.io.stage_folder import was_begun
+from marginrank.storage.dataset_writer import WritingState
+from marginrank.storage.stage_folder import was_begun
 
 #: What can be read in pieces; everything else is read into memory first.
 STREAMED = ("letor", "csv", "parquet", "mrd")

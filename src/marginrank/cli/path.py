@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from marginrank.chunks import ChunkedMatrix
 from marginrank.cli import interrupts, options
 from marginrank.cli.output import counted, print_facts, print_json, rounded, seconds_for_people
 from marginrank.cli.path_curve import Curve, measure_path, print_curve, write_curve
@@ -21,6 +20,7 @@ from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Metric
 from marginrank.model import RankingModel
+from marginrank.storage.chunks import ChunkedMatrix
 
 
 @click.command()

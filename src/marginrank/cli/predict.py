@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from marginrank.chunks import ChunkedMatrix
 from marginrank.cli import options
 from marginrank.cli.files import keep_apart, read_data, write_scores
 from marginrank.cli.output import print_json
@@ -19,6 +18,7 @@ from marginrank.exceptions import MarginRankError
 from marginrank.io import DiskDataset
 from marginrank.io.side_files import rebuilt
 from marginrank.model import RankingModel, align_width, model_matrix
+from marginrank.storage.chunks import ChunkedMatrix
 
 
 @click.command()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from marginrank.chunks import ChunkedMatrix
 from marginrank.exceptions import MarginRankError
 from marginrank.model import unknown_columns
+from marginrank.storage.chunks import ChunkedMatrix
 
 
 def refuse_unknown(X: Any, n_features: int, first: int) -> None:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank.data import RankingData
+from marginrank.data.validation import is_sparse
 from marginrank.io.side_files import rebuilt
 from marginrank.model import RankingModel
-from marginrank.validation import is_sparse
 
 # Below, the vectors are small whatever is in the columns.
 _MANY_COLUMNS = 100_000

@@ -20,7 +20,7 @@ from marginrank.cli import interrupts
 from marginrank.cli.options import Decorator
 from marginrank.cli.output import counted
 from marginrank.exceptions import ClusterError, MarginRankError
-from marginrank.threads import default_threads
+from marginrank.system.threads import default_threads
 
 if TYPE_CHECKING:
     from distributed import Client

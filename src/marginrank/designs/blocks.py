@@ -15,9 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.data.validation import Matrix
 from marginrank.designs.row_products import RowProduct
-from marginrank.threads import one_blas_thread
-from marginrank.validation import Matrix
+from marginrank.system.threads import one_blas_thread
 
 # A block of mapped rows stays in the cache of one core between the product and what follows it.
 _BLOCK_BYTES = 1 << 21

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from marginrank.data.validation import Matrix, is_sparse
 from marginrank.designs.base import Vector
 from marginrank.designs.columns import IDENTITY, ColumnTransform
 from marginrank.exceptions import MarginRankError
-from marginrank.threads import one_blas_thread
-from marginrank.validation import Matrix, is_sparse
+from marginrank.system.threads import one_blas_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.chunks import ChunkedMatrix, Section, TreeSum, query_ranges
+from marginrank.data.validation import Matrix
 from marginrank.designs.base import Design, ProductRounding, Vector
 from marginrank.designs.blocks import groups, run_parallel
 from marginrank.designs.columns import (
@@ -28,8 +28,8 @@ from marginrank.designs.rounding import product_rounding, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.designs.section_queries import border_differences, section_queries
 from marginrank.designs.transformed import TransformedDesign
-from marginrank.engines import RemoteMatrix
-from marginrank.validation import Matrix
+from marginrank.storage.chunks import ChunkedMatrix, Section, TreeSum, query_ranges
+from marginrank.storage.engines import RemoteMatrix
 
 T = TypeVar("T")
 #: What is computed for a section, from its products, with so many threads.

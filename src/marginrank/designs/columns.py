@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.data.validation import Matrix, is_sparse
 from marginrank.designs.base import Vector
-from marginrank.validation import Matrix, is_sparse
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

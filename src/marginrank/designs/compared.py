@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from marginrank.chunks import ChunkedMatrix
+from marginrank.data.validation import Matrix, is_sparse
 from marginrank.designs.base import Vector
 from marginrank.designs.chunked import PlainDesign, plain_design
 from marginrank.designs.columns import ColumnRange, ColumnTransform, Mask, rows_differ
-from marginrank.scaling import Scale, column_scale, large_offset
-from marginrank.validation import Matrix, is_sparse
+from marginrank.designs.scaling import Scale, column_scale, large_offset
+from marginrank.storage.chunks import ChunkedMatrix
 
 Rows = NDArray[np.int64]
 

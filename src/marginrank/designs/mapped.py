@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
+from marginrank.data.validation import Matrix
 from marginrank.designs.base import Design, ProductRounding, Vector
 from marginrank.designs.blocks import BlockMap, map_features, map_rows
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.recomputed import RecomputedDesign
 from marginrank.designs.rounding import through_factor
 from marginrank.designs.sampling import products_pay, sampled_squares
-from marginrank.memory import physical_memory
 from marginrank.parameters import check_choice
-from marginrank.threads import one_blas_thread
-from marginrank.validation import Matrix
+from marginrank.system.memory import physical_memory
+from marginrank.system.threads import one_blas_thread
 
 Store = Literal["auto", "memory", "recompute"]
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
+from marginrank.data.validation import Matrix, is_sparse
 from marginrank.designs.base import ProductRounding, Vector
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, Mask, shifted_rows
 from marginrank.designs.rounding import product_rounding, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
-from marginrank.row_files import native_matrix
-from marginrank.validation import Matrix, is_sparse
+from marginrank.storage.row_files import native_matrix
 
 # A query must stay in cache until it is read again, and there must be queries enough to share. With 512 KB of
 # second-level cache a core and a large third level, a fused pass over 2,000 float32 columns took .58 to .79

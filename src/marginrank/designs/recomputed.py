@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from marginrank import _kernels
 from marginrank._kernels import QueryLoss
+from marginrank.data.validation import Matrix
 from marginrank.designs.base import ProductRounding, Vector
 from marginrank.designs.blocks import (
     MAX_GROUPS,
@@ -25,7 +26,6 @@ from marginrank.designs.blocks import (
 )
 from marginrank.designs.rounding import steps
 from marginrank.designs.sampling import sampled_products, sampled_squares
-from marginrank.validation import Matrix
 
 _DENSE = {"float32": _kernels.DenseF32, "float64": _kernels.DenseF64}
 # A fused pass holds whole queries, one per thread, and saves every other evaluation of the map.

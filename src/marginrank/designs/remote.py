@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.chunks import query_ranges
+from marginrank.data.validation import Matrix
 from marginrank.designs.base import ProductRounding, Recipe, Vector
 from marginrank.designs.columns import (
     IDENTITY,
@@ -24,9 +24,9 @@ from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.rounding import product_rounding, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.designs.section_queries import border_differences, section_queries
-from marginrank.engines import Operation, RemoteMatrix
-from marginrank.threads import default_threads
-from marginrank.validation import Matrix
+from marginrank.storage.chunks import query_ranges
+from marginrank.storage.engines import Operation, RemoteMatrix
+from marginrank.system.threads import default_threads
 
 
 class RemoteDesign:

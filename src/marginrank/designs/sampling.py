@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from marginrank.data.validation import Matrix, is_sparse
 from marginrank.designs.base import Vector
 from marginrank.designs.blocks import run_parallel
-from marginrank.validation import Matrix, is_sparse
 
 _SAMPLE_ROWS = 4096
 # Products of all columns are estimated from at least twice as many rows as columns; from as many, a solver

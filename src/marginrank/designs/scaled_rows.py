@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.data.validation import Matrix, is_sparse
 from marginrank.designs.base import Vector
 from marginrank.designs.blocks import BlockMap
-from marginrank.validation import Matrix, is_sparse
 
 
 def scale_rows(X: Matrix, multiplier: Vector, offset: Vector | None = None) -> Matrix:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.chunks import Section
+from marginrank.data.validation import Matrix
 from marginrank.designs.columns import Mask, rows_differ
-from marginrank.validation import Matrix
+from marginrank.storage.chunks import Section
 
 Rows = NDArray[np.int64]
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.chunks import ChunkedMatrix, Section, TreeSum
 from marginrank.designs.base import Vector
 from marginrank.designs.blocks import run_parallel
 from marginrank.designs.columns import IDENTITY, ColumnTransform
 from marginrank.designs.matrix import MatrixProducts
 from marginrank.designs.shared_reads import AdjointWish, FusedWish, HessianWish, ScoresWish, Wish
+from marginrank.storage.chunks import ChunkedMatrix, Section, TreeSum
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

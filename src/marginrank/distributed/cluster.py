@@ -20,7 +20,7 @@ from distributed.comm.core import CommClosedError
 
 from marginrank.distributed.local_workers import local_workers
 from marginrank.exceptions import ClusterError
-from marginrank.threads import default_threads
+from marginrank.system.threads import default_threads
 
 Answer = TypeVar("Answer")
 

@@ -9,14 +9,14 @@ from dask.base import is_dask_collection
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from marginrank import validation as gate
+from marginrank.data import validation as gate
+from marginrank.data.queries import Groups, check_qid, group_rows, offsets, one_query
 from marginrank.distributed.cluster import Cluster
 from marginrank.distributed.dask_engine import DaskEngine
 from marginrank.distributed.remote_data import RemoteData
 from marginrank.distributed.worker import InMemory
-from marginrank.engines import RemoteMatrix
 from marginrank.exceptions import MarginRankError
-from marginrank.queries import Groups, check_qid, group_rows, offsets, one_query
+from marginrank.storage.engines import RemoteMatrix
 
 _REALS = (np.dtype(np.float32), np.dtype(np.float64))
 

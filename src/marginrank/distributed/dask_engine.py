@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from marginrank.distributed import worker
 from marginrank.distributed.cluster import Cluster
-from marginrank.engines import Make, Operation, finished_sum
+from marginrank.storage.engines import Make, Operation, finished_sum
 
 
 class DaskEngine:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from marginrank import validation as gate
+from marginrank.data import validation as gate
 from marginrank.exceptions import MarginRankError
-from marginrank.io.dataset_files import ArrayFile, check_seal, read_arrays
-from marginrank.io.dataset_manifest import Manifest, read_manifest
-from marginrank.io.dataset_rows import matrix_from
+from marginrank.storage.dataset_files import ArrayFile, check_seal, read_arrays
+from marginrank.storage.dataset_manifest import Manifest, read_manifest
+from marginrank.storage.dataset_rows import matrix_from
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ import numpy as np
 from scipy import sparse
 
 from marginrank.data import RankingData
+from marginrank.data.queries import group_rows, offsets, one_query
+from marginrank.data.validation import is_sparse
 from marginrank.distributed.cluster import Cluster
 from marginrank.distributed.dask_engine import DaskEngine
 from marginrank.distributed.remote_data import RemoteData
-from marginrank.engines import RemoteMatrix
 from marginrank.exceptions import MarginRankError
 from marginrank.io import read
-from marginrank.queries import group_rows, offsets, one_query
-from marginrank.validation import is_sparse
+from marginrank.storage.engines import RemoteMatrix
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.data.validation import is_sparse
 from marginrank.distributed.journal_records import MAGIC, digest, pack, unpack
 from marginrank.distributed.remote_data import RemoteData
-from marginrank.engines import Engine, Make, Operation, is_apart_from_training
 from marginrank.exceptions import MarginRankError
-from marginrank.regular_files import open_regular
-from marginrank.temporary_names import create_file, lock
-from marginrank.validation import is_sparse
+from marginrank.storage.engines import Engine, Make, Operation, is_apart_from_training
+from marginrank.system.regular_files import open_regular
+from marginrank.system.temporary_names import create_file, lock
 
 # Seconds between writings through to the disk. What is only flushed survives the process, not the machine.
 _SYNC_EVERY = 3.0

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank.validation import is_sparse
+from marginrank.data.validation import is_sparse
 
 MAGIC = b"marginrank journal 1\n"
 _LENGTHS = 16

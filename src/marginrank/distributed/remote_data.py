@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, NoReturn
 
-from marginrank.chunks import Selectable
 from marginrank.data import RankingData
-from marginrank.engines import Engine, RemoteMatrix
 from marginrank.exceptions import MarginRankError
+from marginrank.storage.chunks import Selectable
+from marginrank.storage.engines import Engine, RemoteMatrix
 
 
 class RemoteData(RankingData):

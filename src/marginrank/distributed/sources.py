@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from marginrank.data import RankingData
+from marginrank.data.queries import offsets
 from marginrank.distributed.cluster import Cluster
 from marginrank.distributed.collections import collection_data, is_collection
 from marginrank.distributed.dask_engine import DaskEngine
 from marginrank.distributed.disk_chunks import DiskChunk, disk_chunks
 from marginrank.distributed.file_chunks import file_data
 from marginrank.distributed.remote_data import RemoteData
-from marginrank.engines import RemoteMatrix
 from marginrank.exceptions import MarginRankError
 from marginrank.io import DiskDataset, format_of, open_dataset
-from marginrank.io.dataset_manifest import chunk_rows
 from marginrank.model import align_width
-from marginrank.queries import offsets
+from marginrank.storage.dataset_manifest import chunk_rows
+from marginrank.storage.engines import RemoteMatrix
 
 
 def remote_data(source: Any, y: Any, qid: Any, cluster: Cluster, *, mmap: bool, verify: bool) -> RemoteData:

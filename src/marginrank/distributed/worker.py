@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.engines import Operation, PartialSum, partial_sums
-from marginrank.threads import one_blas_thread
-from marginrank.validation import is_sparse
+from marginrank.data.validation import is_sparse
+from marginrank.storage.engines import Operation, PartialSum, partial_sums
+from marginrank.system.threads import one_blas_thread
 
 
 class Source(Protocol):

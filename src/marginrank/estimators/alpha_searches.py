@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.data.validation import Vector
 from marginrank.designs import Design
 from marginrank.estimators.descents import Descent, descend
 from marginrank.estimators.evaluation_sets import EvaluationSet
@@ -24,7 +25,6 @@ from marginrank.estimators.training import Training
 from marginrank.model_selection import Search, Selection, default_alphas
 from marginrank.paths.tracing import mixed
 from marginrank.solvers import Callback, SolverResult
-from marginrank.validation import Vector
 
 Array = NDArray[np.float64]
 

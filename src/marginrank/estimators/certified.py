@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from marginrank.data.validation import Matrix
 from marginrank.estimators.alpha_searches import Found, OneAlpha, Row, Run, SearchByFolds, SearchOnSet
 from marginrank.estimators.evaluation_sets import EvaluationSet
 from marginrank.estimators.linear import LinearRanker
@@ -23,8 +24,7 @@ from marginrank.parameters import check_positive
 from marginrank.paths.drawing import draw_selection
 from marginrank.solvers import Callback, Solver, SolverResult
 from marginrank.solvers.callbacks import check_callbacks
-from marginrank.threads import one_blas_thread, resolve_threads
-from marginrank.validation import Matrix
+from marginrank.system.threads import one_blas_thread, resolve_threads
 
 _REMEDY = (
     "Raise max_iter or tol, use a larger alpha, try another solver, or scale the features "

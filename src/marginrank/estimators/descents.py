@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.data.validation import Vector
 from marginrank.designs import Design
 from marginrank.estimators.training import Training
 from marginrank.paths.tracing import PathTracer, mixed, steps_between
 from marginrank.rounding import UNIT
 from marginrank.solvers import Callback, SolverResult
-from marginrank.validation import Vector
 
 Array = NDArray[np.float64]
 

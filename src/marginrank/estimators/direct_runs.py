@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData, TrainingView
+from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import ColumnTransform
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.gram import centred_gram
@@ -24,7 +25,6 @@ from marginrank.model_selection import Rows, Search, Selection, default_alphas
 from marginrank.solvers import Progress
 from marginrank.solvers.leave_query_out import leave_query_out_scores
 from marginrank.solvers.spectral import SpectralPath
-from marginrank.validation import Matrix, Vector
 
 Array = NDArray[np.float64]
 

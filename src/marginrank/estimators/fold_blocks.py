@@ -9,21 +9,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginrank.chunks import ChunkedMatrix
+from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import ColumnTransform, Design, TransformedDesign
 from marginrank.designs.lockstep import Asks, in_lockstep
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
-from marginrank.engines import RemoteMatrix
 from marginrank.estimators.descents import Descent
 from marginrank.estimators.problems import Array, Held, Part
 from marginrank.estimators.progress import ProgressLine
 from marginrank.estimators.spaces import MappedColumns, RawColumns, Space
 from marginrank.estimators.training import Training
-from marginrank.memory import physical_memory
 from marginrank.model_selection import Rows
 from marginrank.solvers import Callback
-from marginrank.validation import Matrix, Vector
+from marginrank.storage.chunks import ChunkedMatrix
+from marginrank.storage.engines import RemoteMatrix
+from marginrank.system.memory import physical_memory
 
 #: Trains a fold: adds its models to a descent, and tells those who listen to its progress.
 Descend = Callable[[Training, Descent, Sequence[Callback]], None]

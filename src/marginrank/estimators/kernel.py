@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags, check_random_state
 
-from marginrank.chunks import ChunkedMatrix
 from marginrank.data import TrainingView
+from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import Design, mapped_design
 from marginrank.designs.mapped import check_store
+from marginrank.designs.scaling import Scale, column_scale, steady
 from marginrank.estimators.alpha_searches import Found, Row
 from marginrank.estimators.pairwise import PairwiseRanker
 from marginrank.estimators.problems import Part
@@ -24,7 +25,6 @@ from marginrank.feature_maps.gamma import resolve_gamma
 from marginrank.feature_maps.kernel_columns import KERNELS
 from marginrank.feature_maps.kernel_units import UNITS
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences
-from marginrank.memory import physical_memory
 from marginrank.metrics import Metric
 from marginrank.model_selection import Rule, Search, Selection
 from marginrank.parameters import (
@@ -35,10 +35,10 @@ from marginrank.parameters import (
     check_number,
     check_seed,
 )
-from marginrank.scaling import Scale, column_scale, steady
 from marginrank.solvers import Solver
-from marginrank.threads import resolve_threads
-from marginrank.validation import Matrix, Vector
+from marginrank.storage.chunks import ChunkedMatrix
+from marginrank.system.memory import physical_memory
+from marginrank.system.threads import resolve_threads
 
 # gamma="auto" tries these times "scale": on OHSUMED the best lies at a sixteenth.
 _FACTORS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import ColumnTransform
 from marginrank.estimators.evaluation_sets import EvaluationSet, Record
 from marginrank.estimators.problems import Held, Part, Problem
@@ -21,7 +22,6 @@ from marginrank.model_selection import Search, Selection, default_alphas, no_fig
 from marginrank.normal_equations import NormalEquations
 from marginrank.rounding import relative_gap
 from marginrank.solvers import Callback, Progress, ShiftedCG
-from marginrank.validation import Matrix, Vector
 
 Array = NDArray[np.float64]
 

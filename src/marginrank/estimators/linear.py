@@ -14,21 +14,21 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from marginrank import validation as gate
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
+from marginrank.data.finite import check_finite_results, extremes, finite_arithmetic, finite_scores
+from marginrank.data.queries import check_qid
+from marginrank.data.validation import Vector
 from marginrank.designs import Design, matrix_design
 from marginrank.estimators.evaluation_sets import EvaluationSet, read_evaluation_sets
 from marginrank.estimators.problems import Problem
 from marginrank.exceptions import MarginRankError
-from marginrank.finite import check_finite_results, extremes, finite_arithmetic, finite_scores
 from marginrank.losses import ComparesPairs, Loss
 from marginrank.metrics import Metric, pairwise_error
 from marginrank.metrics.names import parse_metrics
 from marginrank.model import RankingModel
 from marginrank.parameters import check_choice, check_flag, check_verbose
-from marginrank.queries import check_qid
-from marginrank.threads import resolve_threads
-from marginrank.validation import Vector
+from marginrank.system.threads import resolve_threads
 
 # How the training ran, not what came out of it: the same model shall give the same file.
 _NOT_IN_MODEL = {"n_jobs", "verbose"}

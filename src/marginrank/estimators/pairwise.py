@@ -12,7 +12,7 @@ from marginrank.estimators.whole_fits import fitted_whole
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES
 from marginrank.parameters import check_choice, check_count, check_positive
 from marginrank.solvers import SOLVERS, Solver
-from marginrank.threads import resolve_threads
+from marginrank.system.threads import resolve_threads
 
 
 class PairwiseRanker(CertifiedRanker):

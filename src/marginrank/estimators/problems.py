@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData, TrainingPairs, TrainingView
+from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import ComparedRows
 from marginrank.losses import Loss
 from marginrank.metrics import Evaluator
 from marginrank.metrics.evaluator import mean_over_targets
 from marginrank.model_selection import Rows, Search
-from marginrank.validation import Matrix, Vector
 
 Array = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from marginrank.solvers import Callback, Progress
-from marginrank.status_line import StatusLine
+from marginrank.system.status_line import StatusLine
 
 _HEADER = "  iter   objective   lower bound       gap   passes   seconds"
 _VALIDATION = "   validation"

@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from marginrank import validation as gate
-from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
+from marginrank.designs.scaling import Scale
 from marginrank.estimators.direct_runs import DirectRuns
 from marginrank.estimators.evaluation_sets import EvaluationSet
 from marginrank.estimators.least_squares_runs import LeastSquaresRuns, Outcome
@@ -29,11 +29,11 @@ from marginrank.losses import LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.metrics import Metric
 from marginrank.model_selection import Rule, Search
 from marginrank.parameters import check_choice, check_count, check_positive
-from marginrank.scaling import Scale
 from marginrank.solvers import Callback
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.solvers.spectral import direct_pays
-from marginrank.threads import one_blas_thread, resolve_threads
+from marginrank.storage.chunks import ChunkedMatrix
+from marginrank.system.threads import one_blas_thread, resolve_threads
 
 _PATIENCE = 10
 _FOLDS = 5

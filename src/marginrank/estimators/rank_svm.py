@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from marginrank.designs.scaling import Scale
 from marginrank.estimators.pairwise import PairwiseRanker
 from marginrank.metrics import Metric
 from marginrank.model_selection import Rule
-from marginrank.scaling import Scale
 
 
 class RankSVM(PairwiseRanker):

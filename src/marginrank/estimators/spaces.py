@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Protocol
 
 from marginrank.data import TrainingView
+from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import (
     ColumnTransform,
     ComparedRows,
@@ -20,12 +21,11 @@ from marginrank.designs import (
 from marginrank.designs.blocks import BlockMap
 from marginrank.designs.columns import IDENTITY
 from marginrank.designs.mapped import Store
+from marginrank.designs.scaling import Scale
 from marginrank.estimators.problems import Part
 from marginrank.feature_maps import FeatureMap
-from marginrank.memory import check_columns
 from marginrank.model_selection import Rows
-from marginrank.scaling import Scale
-from marginrank.validation import Matrix, Vector
+from marginrank.system.memory import check_columns
 
 
 class Space(Protocol):

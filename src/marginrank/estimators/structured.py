@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 from marginrank.data import RankingData
+from marginrank.designs.scaling import Scale
 from marginrank.estimators.alpha_searches import Found
 from marginrank.estimators.certified import CertifiedRanker
 from marginrank.estimators.problems import QueryProblem
@@ -17,10 +18,9 @@ from marginrank.losses.structured import TargetOptions
 from marginrank.metrics import Metric
 from marginrank.model_selection import Rule
 from marginrank.parameters import check_choice, check_count, check_positive
-from marginrank.scaling import Scale
 from marginrank.solvers import SOLVERS, Solver, SolverResult
 from marginrank.structured_targets import Aim, lowest_good_label, read_aim
-from marginrank.threads import one_blas_thread, resolve_threads
+from marginrank.system.threads import one_blas_thread, resolve_threads
 
 _SOLVERS = ("bundle", "lbfgs")
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank import validation as gate
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
 from marginrank.estimators.evaluation_sets import EvaluationSet
 from marginrank.exceptions import MarginRankError
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from marginrank.data.validation import Vector
 from marginrank.designs import ColumnTransform, Design
 from marginrank.designs.base import evaluating
 from marginrank.estimators.problems import Part
@@ -16,7 +17,6 @@ from marginrank.objective import Objective, natural_alpha
 from marginrank.paths.tracing import PathTracer, minimize
 from marginrank.solvers import Callback, CuttingPlanes, Progress, Solver, SolverResult
 from marginrank.solvers.inverse_hessian import InverseHessian
-from marginrank.validation import Vector
 
 # With few features a pass costs about as much as one evaluation of the loss, and solvers know the curvature,
 # so that ten evaluations for a better start save too little: 2 % of the passes on MQ2008, 16 % on text.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from marginrank.engines import apart_from_training
-from marginrank.threads import one_blas_thread
+from marginrank.storage.engines import apart_from_training
+from marginrank.system.threads import one_blas_thread
 
 
 class BestSoFar:

@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from marginrank import validation as gate
+from marginrank.data import validation as gate
+from marginrank.data.finite import check_finite_results, extremes, finite_arithmetic
 from marginrank.designs.blocks import BlockMap, map_features, n_features_out
 from marginrank.exceptions import MarginRankError, ModelFileError, shown
-from marginrank.finite import check_finite_results, extremes, finite_arithmetic
 from marginrank.parameters import check_float_dtype
-from marginrank.threads import resolve_threads
+from marginrank.system.threads import resolve_threads
 
 #: A map as data: JSON values, and arrays of float32, float64, int32 or int64 that are not empty.
 State = tuple[dict[str, Any], dict[str, NDArray[Any]]]

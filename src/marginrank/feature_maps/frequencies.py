@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.data.validation import Matrix, is_sparse
 from marginrank.designs.row_products import RowProduct
 from marginrank.exceptions import MarginRankError
-from marginrank.validation import Matrix, is_sparse
 
 FREQUENCIES = ("rbf", "laplacian")
 

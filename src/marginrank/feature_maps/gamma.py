@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances, manhattan_distances
 
+from marginrank.data.finite import extremes
+from marginrank.data.validation import Matrix, Vector, is_sparse
 from marginrank.designs.chunked import plain_design
 from marginrank.designs.columns import shifted_rows
+from marginrank.designs.scaling import large_offset
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps.kernel_columns import DIFFERENCES, with_small_indices
 from marginrank.feature_maps.kernel_units import UNITS, ordinary_entries
 from marginrank.feature_maps.row_draws import DistinctRows
-from marginrank.finite import extremes
 from marginrank.parameters import check_positive
-from marginrank.scaling import large_offset
-from marginrank.validation import Matrix, Vector, is_sparse
 
 # Half a million distances give the median to a fraction of a percent.
 _MEDIAN_ROWS = 1000

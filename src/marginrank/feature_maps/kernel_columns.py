@@ -16,13 +16,13 @@ from sklearn.metrics.pairwise import (
     rbf_kernel,
 )
 
+from marginrank.data.finite import check_finite_results
+from marginrank.data.sparse_matrices import summed
+from marginrank.data.validation import Matrix, is_sparse
 from marginrank.designs.row_products import RowProduct
+from marginrank.designs.scaling import large_offset
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps.kernel_units import FarRows, KernelUnits
-from marginrank.finite import check_finite_results
-from marginrank.scaling import large_offset
-from marginrank.sparse_matrices import summed
-from marginrank.validation import Matrix, is_sparse
 
 #: Kernels by name, and which of gamma, degree and coef0 each takes.
 KERNELS: Mapping[str, tuple[Callable[..., Any] | None, tuple[str, ...]]] = {

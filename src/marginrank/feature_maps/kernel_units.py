@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.finite import check_finite_results, extremes
-from marginrank.validation import Matrix, is_sparse
+from marginrank.data.finite import check_finite_results, extremes
+from marginrank.data.validation import Matrix, is_sparse
 
 #: Kernels that have a gamma, and the power of the data's unit that it divides by.
 UNITS = {"rbf": 2, "laplacian": 1, "chi2": 1, "polynomial": 2}

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank import validation as gate
+from marginrank.data import validation as gate
+from marginrank.data.validation import Matrix, is_sparse
 from marginrank.exceptions import MarginRankError, ModelFileError, shown
 from marginrank.feature_maps.base import state_array
-from marginrank.validation import Matrix, is_sparse
 
 
 def pack_landmarks(landmarks: Matrix) -> tuple[str, dict[str, NDArray[Any]]]:

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 from sklearn.cluster import kmeans_plusplus
 
+from marginrank.data.validation import Matrix, Vector
 from marginrank.designs.blocks import BlockMap, block_rows, row_blocks, run_parallel
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps.kernel_units import ordinary_entries
 from marginrank.feature_maps.row_draws import DistinctRows
 from marginrank.parameters import check_choice
-from marginrank.threads import one_blas_thread
-from marginrank.validation import Matrix, Vector
+from marginrank.system.threads import one_blas_thread
 
 Indices = NDArray[np.int64]
 LANDMARKS = ("uniform", "kmeans++", "leverage")

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags, check_random_state
 
-from marginrank import validation as gate
+from marginrank.data import validation as gate
+from marginrank.data.validation import Matrix
+from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError, ModelFileError, shown
 from marginrank.feature_maps.base import FeatureMap, State
 from marginrank.feature_maps.gamma import resolve_gamma
@@ -25,9 +27,7 @@ from marginrank.parameters import (
     check_seed,
     finite_number,
 )
-from marginrank.threads import resolve_threads
-from marginrank.validation import Matrix
-from marginrank.weights import moderate
+from marginrank.system.threads import resolve_threads
 
 # Relative eigenvalues below which a feature would hold more rounding error than signal. The largest one often
 # belongs to a constant, which ranking does not see: with a cut at 1e-6 of it, OHSUMED loses in quality.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.validation import Matrix, Vector, is_sparse
+from marginrank.data.validation import Matrix, Vector, is_sparse
 
 Keys = NDArray[np.uint64]
 

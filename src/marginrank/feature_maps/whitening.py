@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from marginrank.exceptions import MarginRankError
-from marginrank.threads import one_blas_thread
+from marginrank.system.threads import one_blas_thread
 
 # Rounding makes eigenvalues of a kernel matrix a little negative; this much is no rounding.
 _NEGATIVE = 1e-4

@@ -5,7 +5,6 @@ all, or a binary file object. Every error names the file and, where it is text, 
 """
 
 from marginrank.io.dataset import convert_to_dataset, open_dataset, write_dataset
-from marginrank.io.disk_dataset import DiskDataset
 from marginrank.io.formats import FORMATS, Format, format_of, read, write
 from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor
@@ -15,6 +14,7 @@ from marginrank.io.side_files import dump_group, dump_weight, load_group, load_w
 from marginrank.io.table_writer import dump_table
 from marginrank.io.tables import load_table
 from marginrank.io.trec import Qrels, Run, dump_qrels, dump_run, load_qrels, load_run
+from marginrank.storage.disk_dataset import DiskDataset
 
 __all__ = [
     "FORMATS",

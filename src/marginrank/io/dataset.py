@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from marginrank import validation as gate
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.dataset_sources import (
     BlockSource,
     DatasetSource,
     DataSource,
     LetorSource,
-    Source,
     TableSource,
 )
-from marginrank.io.dataset_stage import ChunkLimits
-from marginrank.io.dataset_writer import WritingState, write_chunks
-from marginrank.io.disk_dataset import DiskDataset
 from marginrank.parameters import check_choice, check_count, check_flag, check_path
+from marginrank.storage.dataset_stage import ChunkLimits
+from marginrank.storage.dataset_writer import WritingState, write_chunks
+from marginrank.storage.disk_dataset import DiskDataset
+from marginrank.storage.row_source import RowSource
 
 #: What the features of a chunk take at most, by default.
 CHUNK_BYTES = 256 << 20
@@ -93,7 +93,7 @@ def write_dataset(
             raise MarginRankError(
                 "X gives blocks, which carry y, qid and the other parts; do not pass them again."
             )
-        source: Source = BlockSource(X)
+        source: RowSource = BlockSource(X)
     elif isinstance(X, DiskDataset) and y is None and not parts:
         source = DatasetSource(X)
     else:
@@ -151,7 +151,7 @@ def convert_to_dataset(
     check_path(path, "path")
     _check_writing(overwrite, resume, progress)
     limits = _check_limits(chunk_rows, chunk_bytes)
-    reader: Source
+    reader: RowSource
     if format == "mrd":
         reader, dense = DatasetSource(open_dataset(source)), False
     elif format == "letor":

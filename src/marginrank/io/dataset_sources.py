@@ -6,35 +6,22 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
-from marginrank.io.dataset_manifest import MANIFEST
-from marginrank.io.dataset_rows import Block, block_of
-from marginrank.io.disk_dataset import DiskDataset
 from marginrank.io.letor import LetorReading
 from marginrank.io.sources import allowed_bytes, open_source, too_large
 from marginrank.io.tables import table_batches
+from marginrank.storage.dataset_manifest import MANIFEST
+from marginrank.storage.dataset_rows import Block, block_of
+from marginrank.storage.disk_dataset import DiskDataset
+from marginrank.storage.row_source import Piece
 
-_PIECE = 16 << 20
-_LEAST_PIECE = 1 << 20
 _GZIP = b"\x1f\x8b"
-
-
-def piece_bytes(chunk_bytes: int) -> int:
-    """Return about what a piece of a source takes: with small chunks, less than what makes reading fast."""
-    return min(_PIECE, max(_LEAST_PIECE, chunk_bytes // 4))
-
-
-class Piece(NamedTuple):
-    """A block of rows, and where the source has it; None where it must begin anew to find it."""
-
-    block: Block
-    position: Any
 
 
 class DataSource:
@@ -220,9 +207,6 @@ class DatasetSource:
         """Return explicit pairs; rows have the numbers that they had."""
         data = self._data
         return {} if data.pairs is None else pair_arrays([(data.pairs, data.pair_weight, data.pair_margin)])
-
-
-Source = DataSource | BlockSource | LetorSource | TableSource | DatasetSource
 
 
 def _identity_of_file(path: str | os.PathLike[str], options: Mapping[str, Any]) -> dict[str, Any]:

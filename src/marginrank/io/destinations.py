@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any, TypeAlias, cast
 
-from marginrank.atomic_write import atomic_write
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.parameters import check_path
+from marginrank.system.atomic_write import atomic_write
 
 #: What every writer takes.
 Destination: TypeAlias = str | os.PathLike[str] | IO[bytes]

@@ -13,7 +13,6 @@ from marginrank.data import RankingData, check_data
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.dataset import open_dataset, write_dataset
 from marginrank.io.destinations import Destination, open_for_writing
-from marginrank.io.disk_dataset import DiskDataset
 from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor
 from marginrank.io.npz import dump_npz, load_npz
@@ -22,6 +21,7 @@ from marginrank.io.sources import Source, open_source
 from marginrank.io.table_writer import dump_table
 from marginrank.io.tables import load_table
 from marginrank.parameters import check_choice, check_path
+from marginrank.storage.disk_dataset import DiskDataset
 
 
 class Format(NamedTuple):

@@ -17,7 +17,7 @@ from marginrank.io.letor_faults import Limits, letor_error
 from marginrank.io.side_files import unused_side_files
 from marginrank.io.sources import Source, read_source
 from marginrank.parameters import check_choice, check_count, check_flag, check_float_dtype, check_missing
-from marginrank.threads import resolve_threads
+from marginrank.system.threads import resolve_threads
 
 _BOM = b"\xef\xbb\xbf"
 _LARGEST_INDEX = 2**31 - 1

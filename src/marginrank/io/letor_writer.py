@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import write_letor_features
 from marginrank.data import RankingData, check_data
+from marginrank.data.validation import check_comments
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.pieces import pieces
 from marginrank.parameters import check_flag
-from marginrank.validation import check_comments
 
 _ROWS_AT_ONCE = 4096
 

@@ -18,7 +18,7 @@ from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.pieces import held
 from marginrank.io.sources import Source, allowed_bytes, read_source, too_large
-from marginrank.io.text_arrays import pack_texts, unpack_texts
+from marginrank.storage.text_arrays import pack_texts, unpack_texts
 
 _FORMAT = "marginrank.RankingData 1"
 _PLAIN = ("y", "sample_weight", "query_weight", "pairs", "pair_weight", "pair_margin")

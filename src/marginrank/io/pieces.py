@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
-from marginrank.io.disk_dataset import DiskDataset
+from marginrank.storage.chunks import ChunkedMatrix
+from marginrank.storage.disk_dataset import DiskDataset
 
 
 def pieces(data: RankingData, most_values: int | None = None) -> Iterator[RankingData]:

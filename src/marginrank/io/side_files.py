@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData, check_data
+from marginrank.data.validation import check_numbers
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import Destination, write_lines
 from marginrank.io.letor_writer import number_text
 from marginrank.io.sources import Source
 from marginrank.io.text_lines import text_lines
 from marginrank.parameters import check_path
-from marginrank.validation import check_numbers
+from marginrank.storage.chunks import ChunkedMatrix
 
 _LARGEST_INT64 = 2**63 - 1
 _KEPT = (

@@ -8,7 +8,7 @@ from typing import IO, Any, TypeAlias
 
 from marginrank.exceptions import MarginRankError, shown, shown_path
 from marginrank.parameters import check_count, check_path, check_positive
-from marginrank.regular_files import NotAFileError, open_regular
+from marginrank.system.regular_files import NotAFileError, open_regular
 
 #: What every reader takes.
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | bytes | bytearray | memoryview

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData, check_data
 from marginrank.exceptions import MarginRankError
-from marginrank.io.dataset_rows import dense, spelled
 from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.pieces import has_comments, pieces
 from marginrank.io.tables import check_columns, check_table_format, pyarrow_module
+from marginrank.storage.dataset_rows import dense, spelled
 
 # Values of a piece of data on disk, which is dense on its way.
 _VALUES = 8 << 20

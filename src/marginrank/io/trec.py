@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.data.validation import check_numbers
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.destinations import Destination, write_lines
 from marginrank.io.letor_writer import id_text, number_text
 from marginrank.io.sources import Source
 from marginrank.io.text_lines import counted, text_lines
 from marginrank.parameters import as_list
-from marginrank.validation import check_numbers
 
 _BLANKS = r"[ \t]+"  # str.split() would also cut ids at the blanks of other alphabets
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import PairLabels, QueryLoss
 from marginrank.data import TrainingView
+from marginrank.data.validation import nothing_to_rank
 from marginrank.losses.base import Recipe, Vector
 from marginrank.losses.native import NativeLoss
 from marginrank.losses.preferences import SquaredPreferences
 from marginrank.losses.recipes import QueryRecipe, least_squares
 from marginrank.rounding import UNIT, LossRounding
-from marginrank.validation import nothing_to_rank
 
 
 class LeastSquaresLoss(NativeLoss):

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import PairLabels, PairLoss, QueryLoss
 from marginrank.data import TrainingView
+from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError
 from marginrank.losses.base import Recipe, Vector
 from marginrank.losses.native import NativeLoss
 from marginrank.losses.recipes import QueryRecipe, pair_loss
 from marginrank.rounding import UNIT, LossRounding
-from marginrank.validation import nothing_to_rank
 
 Weighting = Literal["pairs", "queries"]
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank import validation as gate
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
+from marginrank.data.validation import Vector
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics.evaluator import Evaluator, weighted_mean
 from marginrank.metrics.metric import Metric
 from marginrank.metrics.names import check_flavor, parse_metric, parse_metrics, spell_metric
-from marginrank.validation import Vector
 
 
 class Evaluation(Mapping[str, float]):

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank import validation as gate
 from marginrank._kernels import MetricSpec, ranking_metrics
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
+from marginrank.data.validation import Vector
+from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics.metric import CHOICES, FAMILIES, Metric
-from marginrank.threads import resolve_threads
-from marginrank.validation import Vector
-from marginrank.weights import moderate
+from marginrank.system.threads import resolve_threads
 
 _CODES = tuple(FAMILIES)
 

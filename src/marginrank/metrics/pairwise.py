@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from marginrank import validation as gate
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
 from marginrank.losses import HingeLoss, Weighting
 from marginrank.parameters import check_choice
-from marginrank.threads import resolve_threads
+from marginrank.system.threads import resolve_threads
 
 
 def pairwise_error(

@@ -9,11 +9,11 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank import validation as gate
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
+from marginrank.data.validation import Matrix
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_flag
-from marginrank.validation import Matrix
 
 _NAMED_AT_MOST = 5
 _MOST_FEATURES = 2**31 - 1

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank import validation as gate
-from marginrank.atomic_write import atomic_write
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
+from marginrank.data.finite import finite_scores
+from marginrank.data.queries import check_qid, group_rows
+from marginrank.data.query_normalization import minmax_by_query
+from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import Design, mapped_design, matrix_design
 from marginrank.exceptions import MarginRankError, ModelFileError, shown, shown_path
-from marginrank.finite import finite_scores
 from marginrank.model import file_format
 from marginrank.model.columns import model_matrix
 from marginrank.model.mapping import InputMapping, check_mapping, mapping_from_file
 from marginrank.model.values import frozen_vector, json_value
 from marginrank.parameters import check_choice, check_number, check_path
-from marginrank.queries import check_qid, group_rows
-from marginrank.regular_files import kind, open_regular
-from marginrank.scaling import minmax_by_query
-from marginrank.threads import resolve_threads
-from marginrank.validation import Matrix, Vector
+from marginrank.system.atomic_write import atomic_write
+from marginrank.system.regular_files import kind, open_regular
+from marginrank.system.threads import resolve_threads
 
 if TYPE_CHECKING:
     from marginrank.feature_maps import FeatureMap

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from marginrank.data.validation import Vector, as_array, objects_to_float
 from marginrank.exceptions import MarginRankError, shown
-from marginrank.validation import Vector, as_array, objects_to_float
 
 
 def frozen_vector(values: Any, name: str) -> Vector:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from marginrank.data import RankingData
-from marginrank.finite import check_finite_results, extremes, finite_arithmetic
+from marginrank.data.finite import check_finite_results, extremes, finite_arithmetic
 
 
 def out_of_range(data: RankingData, *, labels: bool = False, **parameters: float | None) -> str:

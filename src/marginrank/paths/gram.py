@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
+from marginrank.data.finite import as_outside
+from marginrank.data.validation import Vector, is_sparse
+from marginrank.designs.scaling import large_offset
 from marginrank.exceptions import MarginRankError, shown
-from marginrank.finite import as_outside
-from marginrank.memory import physical_memory
 from marginrank.parameters import check_choice, check_number, check_positive
-from marginrank.scaling import large_offset
-from marginrank.validation import Vector, is_sparse
+from marginrank.system.memory import physical_memory
 
 Matrix = NDArray[np.float64]
 # Rows whose squared distance is below this part of their squared norms are the same point: what differs is

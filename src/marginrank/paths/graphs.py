@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData, TrainingView
+from marginrank.data.validation import Vector, nothing_to_rank
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_choice, check_count, check_seed
-from marginrank.validation import Vector, nothing_to_rank
 
 Graph = Literal["all", "sampled", "reduced"]
 Rows = NDArray[np.int64]

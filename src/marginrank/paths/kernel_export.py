@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from marginrank.data.validation import Vector
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import NystroemFeatures
 from marginrank.feature_maps.kernel_columns import KERNELS
 from marginrank.feature_maps.landmark_state import pack_landmarks
 from marginrank.feature_maps.landmarks import landmark_rows
 from marginrank.paths.gram import Kernel, Matrix
-from marginrank.validation import Vector
 
 
 def kernel_model_parts(kernel: Kernel, X: Any, K: Matrix, coef: Vector) -> dict[str, Any]:

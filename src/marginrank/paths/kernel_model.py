@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank import validation as gate
 from marginrank._kernels import KernelPath
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
+from marginrank.data.finite import finite_scores
+from marginrank.data.validation import Matrix, Vector
 from marginrank.exceptions import MarginRankError
-from marginrank.finite import finite_scores
 from marginrank.parameters import check_count, check_positive
 from marginrank.paths.gram import Kernel
 from marginrank.paths.graphs import GraphPairs
@@ -19,8 +20,7 @@ from marginrank.paths.kernel_certificate import certified_values, machine_coeffi
 from marginrank.paths.kernel_export import kernel_model_parts
 from marginrank.paths.path_base import PathOrigin, RankPath
 from marginrank.rounding import relative_gap
-from marginrank.threads import one_blas_thread
-from marginrank.validation import Matrix, Vector
+from marginrank.system.threads import one_blas_thread
 
 _ACCURATE = 1e-7
 _CHECKED = 12

@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from marginrank import validation as gate
 from marginrank._kernels import KernelPath
-from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_positive, check_verbose
 from marginrank.paths.arithmetic import check_path, finite_path
@@ -33,7 +32,8 @@ from marginrank.paths.kernel_model import KernelRankPath
 from marginrank.paths.path_base import PathOrigin
 from marginrank.paths.progress import PathCallback, PathLine, PathProgress
 from marginrank.solvers.callbacks import check_callbacks
-from marginrank.threads import one_blas_thread
+from marginrank.storage.chunks import ChunkedMatrix
+from marginrank.system.threads import one_blas_thread
 
 __all__ = ["KernelRankPath", "kernel_rank_path"]
 

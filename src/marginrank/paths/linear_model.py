@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.data.finite import finite_scores
+from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import ColumnTransform, MatrixDesign
 from marginrank.designs.columns import IDENTITY
 from marginrank.exceptions import MarginRankError
-from marginrank.finite import finite_scores
 from marginrank.least_squares_certificate import LeastSquaresCertificate, Model
 from marginrank.parameters import check_count, check_grid, check_positive
 from marginrank.paths.lower_lines import LowerLines, Node
@@ -19,8 +20,7 @@ from marginrank.paths.path_base import PathOrigin, RankPath
 from marginrank.paths.tracing import mixed
 from marginrank.rounding import UNIT, relative_gap, upward
 from marginrank.solvers.spectral import SpectralPath
-from marginrank.threads import resolve_threads
-from marginrank.validation import Matrix, Vector
+from marginrank.system.threads import resolve_threads
 
 Array = NDArray[np.float64]
 _ROUNDING = 1e-12

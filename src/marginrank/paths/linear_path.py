@@ -12,13 +12,13 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from marginrank import validation as gate
-from marginrank.chunks import ChunkedMatrix
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
 from marginrank.designs import ColumnTransform, ComparedRows, Design, column_transform, matrix_design
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.columns import IDENTITY
 from marginrank.designs.gram import centred_gram
+from marginrank.designs.scaling import Scale
 from marginrank.exceptions import MarginRankError
 from marginrank.least_squares_certificate import LeastSquaresCertificate
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences, Loss
@@ -29,10 +29,10 @@ from marginrank.paths.linear_model import LeastSquaresPath, LinearPath, LinearRa
 from marginrank.paths.linear_progress import LinearPathLine, LinearPathProgress
 from marginrank.paths.path_base import PathOrigin
 from marginrank.paths.tracing import PathTracer
-from marginrank.scaling import Scale
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.solvers.spectral import SpectralPath, direct_pays
-from marginrank.threads import one_blas_thread, resolve_threads
+from marginrank.storage.chunks import ChunkedMatrix
+from marginrank.system.threads import one_blas_thread, resolve_threads
 
 _DECADES = 1e-5  # alpha_min by default, of alpha_max
 _DIRECT_ALPHAS = 200

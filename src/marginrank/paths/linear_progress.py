@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from marginrank.status_line import StatusLine
+from marginrank.system.status_line import StatusLine
 
 _HEADER = "      alpha   done   models   passes   seconds"
 

@@ -11,16 +11,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank import validation as gate
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
+from marginrank.data.validation import Matrix, Vector
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.metrics import Metric, parse_metric
 from marginrank.model import RankingModel
 from marginrank.model_selection import MOST_ALPHAS, Rule
 from marginrank.parameters import check_count, check_positive
 from marginrank.paths.selection import PathSelection, select_on_rows
-from marginrank.threads import one_blas_thread
-from marginrank.validation import Matrix, Vector
+from marginrank.system.threads import one_blas_thread
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from marginrank.status_line import StatusLine
+from marginrank.system.status_line import StatusLine
 
 _HEADER = "    events        alpha   done   active   seconds"
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData
+from marginrank.data.validation import Matrix, Vector
 from marginrank.metrics import Metric
 from marginrank.model import RankingModel
 from marginrank.model_selection import Rule, Search, Selection
-from marginrank.validation import Matrix, Vector
 
 Array = NDArray[np.float64]
 # Metrics of this many scores at a time: labels are repeated for each vector.

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from marginrank.data import RankingData
+from marginrank.designs.scaling import Scale
 from marginrank.exceptions import MarginRankError, ZeroModelWarning
 from marginrank.losses.structured import TargetOptions
 from marginrank.metrics import Metric
@@ -17,9 +18,8 @@ from marginrank.paths.arithmetic import finite_path
 from marginrank.paths.linear_model import LinearRankPath
 from marginrank.paths.linear_path import PathProblem, certified_path, path_problem, training_data
 from marginrank.paths.path_base import PathOrigin
-from marginrank.scaling import Scale
 from marginrank.structured_targets import lowest_good_label, read_aim
-from marginrank.threads import one_blas_thread, resolve_threads
+from marginrank.system.threads import one_blas_thread, resolve_threads
 
 
 def structured_rank_path(

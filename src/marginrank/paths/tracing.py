@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.data.validation import Vector
 from marginrank.designs import Design
 from marginrank.losses import Loss
 from marginrank.objective import Objective, Point, combination, find_gradients
@@ -26,7 +27,6 @@ from marginrank.paths.starting_points import Knot, between, combined_start, knot
 from marginrank.rounding import upward
 from marginrank.solvers import Callback, CuttingPlanes, QuasiNewton, Solver, SolverResult
 from marginrank.solvers.inverse_hessian import InverseHessian
-from marginrank.validation import Vector
 
 # How far the knots lie apart at eps = 1e-3; what models between them miss grows with the distance. Farther
 # apart they need as many solutions between them, closer each one costs its start.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from marginrank.data.finite import as_outside
 from marginrank.exceptions import MarginRankError, shown
-from marginrank.finite import as_outside
 
 
 def check_callbacks(callbacks: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from marginrank.solvers.base import Vector
 from marginrank.solvers.spectral import SpectralPath, rounding
-from marginrank.threads import one_blas_thread
+from marginrank.system.threads import one_blas_thread
 
 Array = NDArray[np.float64]
 

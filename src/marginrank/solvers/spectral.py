@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from marginrank.solvers.base import Vector
-from marginrank.threads import one_blas_thread
+from marginrank.system.threads import one_blas_thread
 
 Array = NDArray[np.float64]
 

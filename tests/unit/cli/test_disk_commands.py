@@ -58,7 +58,7 @@ def test_there_and_back_again(rows, name, monkeypatch):
     if name.endswith(("csv", "parquet")):
         pytest.importorskip("pyarrow")
     monkeypatch.setattr("marginrank.io.table_writer._VALUES", 100)
-    monkeypatch.setattr("marginrank.io.dataset_sources._PIECE", 3000)
+    monkeypatch.setattr("marginrank.storage.row_source._PIECE", 3000)
     run("convert", "a.mrd", name)
     read = {"b.npz": load_npz, "b.csv": load_table, "b.parquet": load_table}.get(name, load_letor)
     same(read(name), rows)
@@ -82,7 +82,7 @@ def test_a_data_set_is_written_in_other_chunks(rows):
 
 def test_csv_in_pieces_names_the_row_of_a_cell_that_is_no_number(rows, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("marginrank.io.dataset_sources._PIECE", 200)
+    monkeypatch.setattr("marginrank.storage.row_source._PIECE", 200)
     (tmp_path / "b.csv").write_text("label,qid,f\n" + "1,a,0.5\n" * 60 + "1,a,word\n")
     with pytest.raises(MarginRankError, match=r"b\.csv: expected csv data; pyarrow says: .*'word'"):
         run("convert", "b.csv", "b.mrd")
@@ -183,8 +183,9 @@ def test_what_cannot_be_is_said(rows, arguments, sentence):
 
 STOPPING = """
 import os, signal, sys, marginrank.cli as c
-from marginrank.io import dataset_sources, letor
-dataset_sources._PIECE = 2000
+from marginrank.io import letor
+from marginrank.storage import row_source
+row_source._PIECE = 2000
 parse = letor.LetorReading.parse
 def stop(self, text, name, lines_before):
     if lines_before > 250:

@@ -166,7 +166,7 @@ def too_large(*_, **__):
     ("command", "place"),
     [
         ("inspect a.txt", "marginrank.io.letor._parse"),
-        ("convert a.txt b.mrd", "marginrank.io.dataset_files.np.ascontiguousarray"),
+        ("convert a.txt b.mrd", "marginrank.storage.dataset_files.np.ascontiguousarray"),
         ("convert a.txt b.npz", "marginrank.io.npz.BytesIO"),
         ("inspect c.npz", "marginrank.io.npz._build"),
         ("train a.txt -o n.mrk", "marginrank.RankSVM.fit"),
@@ -286,7 +286,7 @@ def test_the_memory_of_a_training_does_not_follow_the_largest_feature_number():
 
 
 def test_more_columns_than_any_memory_has_room_for_are_refused(monkeypatch):
-    monkeypatch.setattr("marginrank.memory.physical_memory", lambda: 10**9)
+    monkeypatch.setattr("marginrank.system.memory.physical_memory", lambda: 10**9)
     X = sparse.csr_matrix(([1.0, 2.0], [0, 9_999_999], [0, 1, 2]), shape=(2, 10_000_000))
     for ranker in (RankSVM(), RankRLS(), StructuredRankSVM("auc")):
         with pytest.raises(MarginRankError, match=r"10000000 columns, .* takes at least 1\.3 GB"):

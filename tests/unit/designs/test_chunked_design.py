@@ -7,10 +7,10 @@ import pytest
 from scipy import sparse
 
 from brute_force import random_view, relative_error
-from marginrank.chunks import ChunkedMatrix, TreeSum
 from marginrank.designs import ChunkedDesign, MatrixDesign, matrix_design
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import QUERY_LOSSES
+from marginrank.storage.chunks import ChunkedMatrix, TreeSum
 
 # Accumulated in float64, in another order: a few dozen roundings.
 ROUNDING = 1e-13

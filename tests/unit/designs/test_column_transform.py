@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from marginrank.chunks import ChunkedMatrix
 from marginrank.designs import ColumnTransform, ComparedRows, column_transform, matrix_design
-from marginrank.engines import RemoteMatrix, SerialEngine
+from marginrank.storage.chunks import ChunkedMatrix
+from marginrank.storage.engines import RemoteMatrix, SerialEngine
 
 SIZES = np.array([4, 1, 7, 30, 2, 9, 3, 44])
 PTR = np.concatenate(([0], np.cumsum(SIZES)))

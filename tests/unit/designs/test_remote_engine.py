@@ -7,15 +7,15 @@ import pytest
 from scipy import sparse
 
 from brute_force import random_view, relative_error
-from marginrank.chunks import ChunkedMatrix, TreeSum
 from marginrank.designs import ChunkedDesign, ColumnTransform, MatrixDesign, TransformedDesign, matrix_design
 from marginrank.designs.remote import RemoteDesign
-from marginrank.engines import RemoteMatrix, SerialEngine, finished_sum, partial_sums, subtrees
+from marginrank.designs.scaling import column_scale
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import QUERY_LOSSES, LeastSquaresLoss
 from marginrank.losses.structured import STRUCTURED_TARGETS, CombinedLoss, structured_loss
 from marginrank.objective import Objective
-from marginrank.scaling import column_scale
+from marginrank.storage.chunks import ChunkedMatrix, TreeSum
+from marginrank.storage.engines import RemoteMatrix, SerialEngine, finished_sum, partial_sums, subtrees
 
 # Sums in float64, in another order: a few dozen roundings.
 ROUNDING = 1e-12

@@ -5,12 +5,12 @@ import pytest
 from scipy import sparse
 
 from brute_force import random_view, relative_error
-from marginrank.chunks import ChunkedMatrix
 from marginrank.designs import ColumnTransform, TransformedDesign, matrix_design
 from marginrank.designs.lockstep import in_lockstep
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
 from marginrank.losses import QUERY_LOSSES
+from marginrank.storage.chunks import ChunkedMatrix
 
 # Accumulated in float64, in another order: a few dozen roundings.
 ROUNDING = 1e-13

@@ -4,12 +4,12 @@ import numpy as np
 from scipy import sparse
 
 from marginrank import RankingData
+from marginrank.data.queries import offsets
 from marginrank.distributed import RemoteData
 from marginrank.distributed.disk_chunks import disk_chunks
-from marginrank.engines import RemoteMatrix, SerialEngine
 from marginrank.io import open_dataset
-from marginrank.io.dataset_manifest import chunk_rows
-from marginrank.queries import offsets
+from marginrank.storage.dataset_manifest import chunk_rows
+from marginrank.storage.engines import RemoteMatrix, SerialEngine
 
 
 def ranking_data(*, queries=True, csr=False, n_rows=480, **more):

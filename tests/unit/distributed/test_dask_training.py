@@ -10,8 +10,8 @@ from marginrank import KernelRankSVM, RankingData, RankRLS, RankSVM, StructuredR
 from marginrank.distributed import DaskEngine, DaskRanker, RemoteData
 from marginrank.distributed.cluster import Cluster
 from marginrank.distributed.disk_chunks import disk_chunks
-from marginrank.engines import RemoteMatrix
 from marginrank.exceptions import MarginRankError
+from marginrank.storage.engines import RemoteMatrix
 
 RANKERS = {
     "hinge": RankSVM(alpha=1e-2, tol=0.1),

@@ -6,8 +6,8 @@ from scipy import sparse
 
 from marginrank import KernelRankSVM, RankingData, RankRLS, RankSVM, StructuredRankSVM
 from marginrank.distributed import RemoteData
-from marginrank.engines import RemoteMatrix, SerialEngine
 from marginrank.exceptions import MarginRankError
+from marginrank.storage.engines import RemoteMatrix, SerialEngine
 
 
 def ranking_data(*, queries=True, csr=False, **more):

@@ -13,14 +13,14 @@ import pytest
 from scipy import sparse
 
 from marginrank import KernelRankSVM, RankingData, RankSVM, StructuredRankSVM, write_dataset
-from marginrank.chunks import PassLoader
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
-from marginrank.engines import RemoteMatrix
 from marginrank.estimators import alpha_searches, fold_blocks
 from marginrank.estimators.fold_blocks import folds_at_once
 from marginrank.estimators.spaces import MappedColumns, RawColumns
 from marginrank.feature_maps import FourierFeatures
+from marginrank.storage.chunks import PassLoader
+from marginrank.storage.engines import RemoteMatrix
 
 FEW, MANY = np.array([1.0, 1e-2, 1e-4]), np.geomspace(1.0, 1e-2, 33)
 

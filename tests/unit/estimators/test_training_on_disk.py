@@ -18,8 +18,8 @@ from marginrank import (
     open_dataset,
     write_dataset,
 )
+from marginrank.designs.scaling import column_scale
 from marginrank.exceptions import MarginRankError
-from marginrank.scaling import column_scale
 
 
 def ranking_data(*, queries=True, csr=False, **more):

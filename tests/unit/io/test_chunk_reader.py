@@ -12,15 +12,15 @@ import pytest
 from scipy import sparse
 
 from marginrank import RankingData, open_dataset, write_dataset
-from marginrank.chunks import ChunkedMatrix, PassLoader
 from marginrank.designs import ChunkedDesign
 from marginrank.designs.matrix import MatrixProducts
 from marginrank.exceptions import MarginRankError
-from marginrank.io import chunk_memory
-from marginrank.io.chunk_reader import ChunkReader
-from marginrank.io.dataset_manifest import read_manifest
 from marginrank.losses import HingeLoss
-from marginrank.row_files import CsrFileRows, DenseFileRows, native_matrix
+from marginrank.storage import chunk_memory
+from marginrank.storage.chunk_reader import ChunkReader
+from marginrank.storage.chunks import ChunkedMatrix, PassLoader
+from marginrank.storage.dataset_manifest import read_manifest
+from marginrank.storage.row_files import CsrFileRows, DenseFileRows, native_matrix
 
 N_ROWS, N_COLS = 900, 300
 

@@ -218,7 +218,7 @@ def test_integers_and_texts_are_one_kind_of_id(tmp_path):
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("density", [0.2, 0.9])
 def test_letor_text_is_what_the_reader_of_all_of_it_reads(tmp_path, monkeypatch, packed, density):
-    monkeypatch.setattr("marginrank.io.dataset_sources._PIECE", 1000)
+    monkeypatch.setattr("marginrank.storage.row_source._PIECE", 1000)
     rng = np.random.default_rng(2)
     X = rng.normal(size=(400, 8)) * (rng.random((400, 8)) < density)
     X[:200, 5:] = 0.0  # later pieces are wider
@@ -231,7 +231,7 @@ def test_letor_text_is_what_the_reader_of_all_of_it_reads(tmp_path, monkeypatch,
 
 
 def test_ids_of_text_become_strings_once_one_is_none(tmp_path, monkeypatch):
-    monkeypatch.setattr("marginrank.io.dataset_sources._PIECE", 16)
+    monkeypatch.setattr("marginrank.storage.row_source._PIECE", 16)
     text = b"1 qid:7 1:1\n0 qid:7 1:2\n# a remark\n\n1 qid:07 1:3\n0 qid:7 1:4\n1 qid:9 1:5"
     (tmp_path / "a.txt").write_bytes(text)
     found = convert_to_dataset(tmp_path / "a.txt", tmp_path / "a.mrd", chunk_rows=1)
@@ -241,7 +241,7 @@ def test_ids_of_text_become_strings_once_one_is_none(tmp_path, monkeypatch):
 @pytest.mark.parametrize("scattered", [False, True])
 def test_parquet_is_read_in_batches(tmp_path, monkeypatch, scattered):
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("marginrank.io.dataset_sources._PIECE", 2000)
+    monkeypatch.setattr("marginrank.storage.row_source._PIECE", 2000)
     data = random_data(scattered=scattered, feature_names=list("abcde"))
     dump_table(data, tmp_path / "a.parquet")
     found = convert_to_dataset(tmp_path / "a.parquet", tmp_path / "a.mrd", format="parquet", chunk_rows=60)
@@ -273,7 +273,7 @@ def test_it_can_be_pickled(tmp_path):
 
 def test_gzip_that_expands_too_much_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("marginrank.io.sources._ALWAYS_ALLOWED", 1000)
-    monkeypatch.setattr("marginrank.io.dataset_sources._PIECE", 5000)
+    monkeypatch.setattr("marginrank.storage.row_source._PIECE", 5000)
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"1 qid:1 1:0.5\n" * 100_000))
     with pytest.raises(MarginRankError, match="expand to more than 50 times"):
         convert_to_dataset(tmp_path / "a.gz", tmp_path / "a.mrd", max_expansion=50)

@@ -12,8 +12,8 @@ import pytest
 from marginrank import RankSVM, open_dataset, write_dataset
 from marginrank.exceptions import MarginRankError
 from marginrank.io import convert_to_dataset
-from marginrank.io.dataset_files import row_pointers, write_arrays
-from marginrank.io.dataset_manifest import sealed
+from marginrank.storage.dataset_files import row_pointers, write_arrays
+from marginrank.storage.dataset_manifest import sealed
 
 
 class StopError(Exception):
@@ -62,7 +62,7 @@ def test_a_writing_that_was_stopped_leaves_nothing_and_goes_on(tmp_path, stop_af
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_text_is_read_on_from_the_piece_where_it_was_stopped(tmp_path, monkeypatch, packed):
-    monkeypatch.setattr("marginrank.io.dataset_sources._PIECE", 300)
+    monkeypatch.setattr("marginrank.storage.row_source._PIECE", 300)
     text = "".join(f"{y:g} qid:{q} 1:{x[0]:.17g} 3:{x[2]:.17g}\n" for x, y, q in zip(X, Y, QID, strict=True))
     path = tmp_path / "a.txt"
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
@@ -419,7 +419,7 @@ def test_parts_are_not_passed_twice(tmp_path, ds):
     ],
 )
 def test_bad_text_is_named_by_line(tmp_path, monkeypatch, text, sentence):
-    monkeypatch.setattr("marginrank.io.dataset_sources._PIECE", 36)
+    monkeypatch.setattr("marginrank.storage.row_source._PIECE", 36)
     (tmp_path / "a.txt").write_bytes(text)
     with pytest.raises(MarginRankError, match=sentence):
         convert_to_dataset(tmp_path / "a.txt", tmp_path / "a.mrd")

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from marginrank import RankingData, atomic_write, dump_letor, load_letor
+from marginrank import RankingData, dump_letor, load_letor
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import write_lines
+from marginrank.system import atomic_write
 
 DATA = RankingData([[0.5, 0.0], [0.0, 0.1]], y=[1, 0], qid=["a", "a"], comments=["docid = X", ""])
 TEXT = b"1 qid:a 1:0.5 2:0 #docid = X\n0 qid:a 2:0.1\n"

@@ -9,8 +9,8 @@ import pytest
 
 from marginrank import open_dataset, write_dataset
 from marginrank.exceptions import MarginRankError
-from marginrank.io import stage_folder
-from marginrank.temporary_names import fresh_name
+from marginrank.storage import stage_folder
+from marginrank.system.temporary_names import fresh_name
 from processes import before_operation, ended, in_child, killed_at, started
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs folders as descriptors, and fork")

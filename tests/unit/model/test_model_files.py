@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from marginrank import RankingModel, RankSVM
-from marginrank.atomic_write import atomic_write
 from marginrank.exceptions import MarginRankError, ModelFileError
 from marginrank.model.file_format import MAGIC, decode, encode
+from marginrank.system.atomic_write import atomic_write
 
 VERSION_1 = Path(__file__).parents[1] / "data" / "model-v1.mrk"
 # Numbers that a decimal detour or a change of sign, size or byte order would not survive.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from marginrank.data import TrainingView
+from marginrank.data.validation import nothing_to_rank
 from marginrank.losses.recipes import QueryRecipe, structured_auc
 from marginrank.losses.structured.base import StructuredLoss, TargetOptions, by_row, query_scale
 from marginrank.losses.structured.good_bad import without_cutoff
-from marginrank.validation import nothing_to_rank
 
 
 class AucLoss(StructuredLoss):

@@ -6,12 +6,12 @@ import numpy as np
 
 from marginrank._kernels import StructuredDorm
 from marginrank.data import TrainingView
+from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.losses.base import Vector
 from marginrank.losses.structured.base import StructuredLoss, TargetOptions, by_row, query_scale, recipe_of
 from marginrank.losses.structured.discounts import discount_table, weight_at_stake
 from marginrank.losses.structured.good_bad import checked_cutoff
-from marginrank.validation import nothing_to_rank
 
 #: Rows of the longest query with many grades: there the time of one evaluation grows with the cube.
 LARGEST_ASSIGNMENT = 1_000

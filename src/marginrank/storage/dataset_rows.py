@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank import validation as gate
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
 from marginrank.exceptions import MarginRankError
-from marginrank.io.text_arrays import pack_texts, unpack_texts
+from marginrank.storage.text_arrays import pack_texts, unpack_texts
 
 #: Arrays with one entry per row: X, and of y, qid, sample_weight, query_weight, comments those there are.
 Block = dict[str, Any]

@@ -37,7 +37,7 @@ def open_regular(path: str | os.PathLike[str], mode: str = "rb", *, buffering: i
     >>> open_regular(os.devnull)
     Traceback (most recent call last):
     ...
-    marginrank.regular_files.NotAFileError: [Errno 22] expected a file, got a device: '/dev/null'
+    marginrank.system.regular_files.NotAFileError: [Errno 22] expected a file, got a device: '/dev/null'
     """
     access = os.O_RDWR if mode == "r+b" else os.O_RDONLY
     flags = access | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)

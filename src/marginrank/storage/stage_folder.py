@@ -24,9 +24,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from marginrank import temporary_names as temporary
 from marginrank.exceptions import MarginRankError
-from marginrank.io.dataset_manifest import MANIFEST
+from marginrank.storage.dataset_manifest import MANIFEST
+from marginrank.system import temporary_names as temporary
 
 #: What a writer notes in ``work``, so that another one can go on.
 JOURNAL = "journal.json"

@@ -14,13 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank.atomic_write import atomic_write
 from marginrank.exceptions import MarginRankError
-from marginrank.io import dataset_rows as rows
-from marginrank.io.dataset_files import ArrayFile, is_feature, parse_array_file, read_arrays, write_arrays
-from marginrank.io.dataset_manifest import chunk_rows
-from marginrank.io.dataset_rows import Block
-from marginrank.io.stage_folder import JOURNAL
+from marginrank.storage import dataset_rows as rows
+from marginrank.storage.dataset_files import (
+    ArrayFile,
+    is_feature,
+    parse_array_file,
+    read_arrays,
+    write_arrays,
+)
+from marginrank.storage.dataset_manifest import chunk_rows
+from marginrank.storage.dataset_rows import Block
+from marginrank.storage.stage_folder import JOURNAL
+from marginrank.system.atomic_write import atomic_write
 
 _WORDS = {"y": "labels", "qid": "query ids", "sample_weight": "row weights", "query_weight": "query weights"}
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from marginrank.atomic_write import atomic_write
 from marginrank.exceptions import MarginRankError
-from marginrank.io.dataset_files import ArrayFile, parse_array_file
-from marginrank.regular_files import NotAFileError, open_regular
+from marginrank.storage.dataset_files import ArrayFile, parse_array_file
+from marginrank.system.atomic_write import atomic_write
+from marginrank.system.regular_files import NotAFileError, open_regular
 
 MANIFEST = "manifest.json"
 _FORMAT = "marginrank data set"

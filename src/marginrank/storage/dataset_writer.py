@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.io import dataset_rows as rows
-from marginrank.io.dataset_files import ArrayFile, write_arrays
-from marginrank.io.dataset_manifest import Manifest, chunk_rows
-from marginrank.io.dataset_regroup import Regrouping
-from marginrank.io.dataset_rows import Block
-from marginrank.io.dataset_sources import Source, piece_bytes
-from marginrank.io.dataset_stage import ChunkLimits, Stage
-from marginrank.io.stage_folder import StageFolder, stage_folder
+from marginrank.storage import dataset_rows as rows
+from marginrank.storage.dataset_files import ArrayFile, write_arrays
+from marginrank.storage.dataset_manifest import Manifest, chunk_rows
+from marginrank.storage.dataset_regroup import Regrouping
+from marginrank.storage.dataset_rows import Block
+from marginrank.storage.dataset_stage import ChunkLimits, Stage
+from marginrank.storage.row_source import RowSource, piece_bytes
+from marginrank.storage.stage_folder import StageFolder, stage_folder
 
 _MANY_LEVELS = 20
 
@@ -37,7 +37,7 @@ class WritingState(NamedTuple):
 
 def write_chunks(
     target: Path,
-    source: Source,
+    source: RowSource,
     limits: ChunkLimits,
     *,
     dense: bool | str,
@@ -51,7 +51,7 @@ def write_chunks(
     ----------
     target : Path
         The folder to be.
-    source : Source
+    source : RowSource
         The rows.
     limits : ChunkLimits
         The size of chunks.
@@ -85,7 +85,7 @@ class _Assembly:
         self,
         place: StageFolder,
         stage: Stage,
-        source: Source,
+        source: RowSource,
         limits: ChunkLimits,
         dense: bool | str,
         tell: Callable[[WritingState], None],

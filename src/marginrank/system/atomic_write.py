@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from marginrank.temporary_names import create_file, remove_leftovers, sync_folder
+from marginrank.system.temporary_names import create_file, remove_leftovers, sync_folder
 
 
 @contextmanager

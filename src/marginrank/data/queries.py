@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from marginrank.data.validation import Vector, as_array, check_amounts, check_length
 from marginrank.exceptions import MarginRankError, shown
-from marginrank.validation import Vector, as_array, check_amounts, check_length
 
 
 class Groups(NamedTuple):

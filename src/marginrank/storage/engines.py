@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank.chunks import ChunkedMatrix, Rows, TreeSum
 from marginrank.exceptions import MarginRankError
+from marginrank.storage.chunks import ChunkedMatrix, Rows, TreeSum
 
 #: From a chunk, what belongs to it and a number of threads to what is held; None holds the chunk itself.
 Make = Callable[[Any, Any, int], Any] | None

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import RowFile
 from marginrank.exceptions import MarginRankError
-from marginrank.io.chunk_memory import Buffers
-from marginrank.regular_files import NotAFileError, open_regular
-from marginrank.row_files import CsrFileRows, DenseFileRows, FileRows
+from marginrank.storage.chunk_memory import Buffers
+from marginrank.storage.row_files import CsrFileRows, DenseFileRows, FileRows
+from marginrank.system.regular_files import NotAFileError, open_regular
 
 _ALIGNMENT = 64
 _NAME = re.compile(r"(chunk|staged)-\d{6,}\.bin|pairs\.bin")

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank._kernels import first_nonfinite
+from marginrank.data.sparse_matrices import as_csr
+from marginrank.data.weights import check_ratio
 from marginrank.exceptions import MarginRankError, NothingToRankError, WrongTypeError, shown
 from marginrank.parameters import as_list, check_number
-from marginrank.sparse_matrices import as_csr
-from marginrank.threads import default_threads
-from marginrank.weights import check_ratio
+from marginrank.system.threads import default_threads
 
 Vector: TypeAlias = NDArray[np.float64]
 #: A C-ordered ndarray or a CSR matrix or array, of float32 or float64.

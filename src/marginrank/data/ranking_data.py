@@ -13,15 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank import validation as gate
 from marginrank._kernels import PairLabels
+from marginrank.data import validation as gate
+from marginrank.data.queries import (
+    Groups,
+    check_group,
+    check_qid,
+    group_rows,
+    offsets,
+    one_query,
+    weight_by_query,
+)
+from marginrank.data.query_normalization import minmax_by_query
+from marginrank.data.validation import Matrix, Vector
+from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError, NothingToRankError, shown
 from marginrank.parameters import check_flag
-from marginrank.queries import Groups, check_group, check_qid, group_rows, offsets, one_query, weight_by_query
-from marginrank.scaling import minmax_by_query
-from marginrank.threads import default_threads
-from marginrank.validation import Matrix, Vector
-from marginrank.weights import moderate
+from marginrank.system.threads import default_threads
 
 
 class TrainingView(NamedTuple):
@@ -94,7 +102,7 @@ class RankingData:
 
     Examples
     --------
-    >>> from marginrank.data import RankingData
+    >>> from marginrank.data.ranking_data import RankingData
     >>> data = RankingData([[0.1], [0.7], [0.3], [0.9]], y=[0, 1, 2, 0], qid=["b", "a", "b", "a"])
     >>> data
     RankingData(n_rows=4, n_features=1, n_queries=2, dense float64)

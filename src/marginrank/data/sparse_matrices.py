@@ -8,7 +8,7 @@ import numpy as np
 
 from marginrank._kernels import first_bad_row
 from marginrank.exceptions import MarginRankError
-from marginrank.threads import default_threads
+from marginrank.system.threads import default_threads
 
 _INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 _ENTRIES_AT_ONCE = 1 << 22

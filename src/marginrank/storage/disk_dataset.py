@@ -12,17 +12,17 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank import validation as gate
-from marginrank.chunks import ChunkedMatrix, PassLoader, Selectable
 from marginrank.data import RankingData
+from marginrank.data import validation as gate
+from marginrank.data.queries import Groups, offsets, one_query
 from marginrank.exceptions import MarginRankError
-from marginrank.io import dataset_rows as rows
-from marginrank.io.chunk_reader import ChunkReader
-from marginrank.io.dataset_files import ArrayFile, check_arrays, check_seal, read_arrays
-from marginrank.io.dataset_manifest import Manifest, chunk_rows, read_manifest
-from marginrank.io.text_arrays import unpack_texts
 from marginrank.parameters import check_count, check_flag, check_path
-from marginrank.queries import Groups, offsets, one_query
+from marginrank.storage import dataset_rows as rows
+from marginrank.storage.chunk_reader import ChunkReader
+from marginrank.storage.chunks import ChunkedMatrix, PassLoader, Selectable
+from marginrank.storage.dataset_files import ArrayFile, check_arrays, check_seal, read_arrays
+from marginrank.storage.dataset_manifest import Manifest, chunk_rows, read_manifest
+from marginrank.storage.text_arrays import unpack_texts
 
 
 class DiskDataset(RankingData):

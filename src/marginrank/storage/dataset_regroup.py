@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.io import dataset_rows as rows
-from marginrank.io.dataset_files import ArrayFile, stored_arrays, write_arrays
-from marginrank.io.dataset_rows import Block
-from marginrank.io.dataset_stage import ChunkLimits, Stage
+from marginrank.storage import dataset_rows as rows
+from marginrank.storage.dataset_files import ArrayFile, stored_arrays, write_arrays
+from marginrank.storage.dataset_rows import Block
+from marginrank.storage.dataset_stage import ChunkLimits, Stage
 
 
 class Regrouping:

@@ -10,11 +10,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from marginrank import validation as gate
+from marginrank.data import validation as gate
 from marginrank.exceptions import MarginRankError
-from marginrank.io import dataset_rows as rows
-from marginrank.io.chunk_memory import Buffers, read_ahead
-from marginrank.io.dataset_files import (
+from marginrank.storage import dataset_rows as rows
+from marginrank.storage.chunk_memory import Buffers, read_ahead
+from marginrank.storage.dataset_files import (
     Version,
     check_seal,
     feature_bytes,
@@ -24,7 +24,7 @@ from marginrank.io.dataset_files import (
     read_arrays,
     row_pointers,
 )
-from marginrank.io.dataset_manifest import Manifest
+from marginrank.storage.dataset_manifest import Manifest
 
 
 class ChunkReader:

@@ -1,0 +1,5 @@
+"""Data as users have them: validated once, rows grouped by query, columns measured."""
+
+from marginrank.data.ranking_data import RankingData, TrainingPairs, TrainingView, check_data
+
+__all__ = ["RankingData", "TrainingPairs", "TrainingView", "check_data"]

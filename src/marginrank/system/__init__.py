@@ -1,0 +1,1 @@
+"""What touches the machine: threads, memory, files written whole, a line on the terminal."""
