@@ -125,9 +125,12 @@ class Cluster:
         """Return a payload as a task takes it: itself while it is small, else laid down on the workers."""
         if size <= _LARGE:
             return payload
-        return self.client.scatter(
-            payload, workers=list(workers), broadcast=len(workers) > 1, hash=False, timeout=self.timeout
-        )
+        try:
+            return self.client.scatter(
+                payload, workers=list(workers), broadcast=len(workers) > 1, hash=False, timeout=self.timeout
+            )
+        except KeyError as error:  # how the scheduler says that it knows no such worker any more
+            raise WorkersGoneError(f"{error} went away") from error
 
     def collect(self, tasks: Mapping[str, Future[Any]]) -> list[Any]:
         """Wait for the answers of tasks, by worker, not longer than the deadline.

@@ -14,7 +14,7 @@ from limits import HANG
 from marginrank import RankSVM, write_dataset
 from marginrank.distributed import DaskRanker, disk_chunks
 from marginrank.distributed import cluster as cluster_module
-from marginrank.distributed.cluster import Cluster
+from marginrank.distributed.cluster import Cluster, WorkersGoneError
 from marginrank.exceptions import ClusterError, MarginRankError
 
 # Nannies and the scheduler tell of what is done to them here.
@@ -68,6 +68,13 @@ def one_pid(cluster, rng):
 def kill(pid):
     with suppress(ProcessLookupError, TypeError):
         os.kill(pid, signal.SIGKILL)
+
+
+def test_what_is_sent_to_a_worker_that_has_left_is_a_failure_of_the_cluster(breakable):
+    left = "tcp://127.0.0.1:9"
+    vector = np.zeros(cluster_module._LARGE)
+    with pytest.raises(WorkersGoneError, match=left):
+        Cluster(breakable, timeout=HANG).sent(vector, vector.nbytes, [left])
 
 
 @pytest.mark.parametrize("laid_down", [False, True], ids=["sent along", "laid down"])
