@@ -74,7 +74,7 @@ def test_what_is_sent_to_a_worker_that_has_left_is_a_failure_of_the_cluster(brea
     left = "tcp://127.0.0.1:9"
     vector = np.zeros(cluster_module._LARGE)
     with pytest.raises(WorkersGoneError, match=left):
-        Cluster(breakable, timeout=HANG).sent(vector, vector.nbytes, [left])
+        Cluster(breakable, HANG, retries=0).sent(vector, vector.nbytes, [left])
 
 
 @pytest.mark.parametrize("laid_down", [False, True], ids=["sent along", "laid down"])
