@@ -200,9 +200,14 @@ class CentredRows:
         """Means of the queries that are cut into pieces."""
         return self._long_means
 
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    def map(
+        self,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        at_end: Callable[[], None] | None = None,
+    ) -> Iterator[Result]:
         """Apply a function on several threads, each with one thread of BLAS; results come in order."""
-        return map_in_order(function, items, self.n_threads)
+        return map_in_order(function, items, self.n_threads, at_end)
 
     def _centre_adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Apply the transpose of ``centre``, so that sparse X need not be centred."""
@@ -257,9 +262,15 @@ class CentredRows:
 
 
 def map_in_order(
-    function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    n_threads: int,
+    at_end: Callable[[], None] | None = None,
 ) -> Iterator[Result]:
     """Yield ``function(item)`` in order, computed a few items ahead by several threads.
+
+    ``at_end`` is called before the threads are waited for: after an error or Ctrl-C it can tell those that
+    are in the middle of something to leave it.
 
     Examples
     --------
@@ -282,6 +293,8 @@ def map_in_order(
             finally:
                 for future in ahead:
                     future.cancel()
+                if at_end is not None:
+                    at_end()
 
 
 def _cut(query_ptr: NDArray[np.int64], n_columns: int) -> tuple[Block, ...]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank.designs.centred import Block, CentredRows
+from marginrank.designs.gram_sums import BlockSum, GramSums, tree_sum
 
 # Strips are summed each by one thread, then in a fixed tree. Each needs a matrix of its own.
 _MOST_STRIPS = 16
@@ -46,7 +47,11 @@ class CentredGram:
 
 
 def centred_gram(
-    rows: CentredRows, targets: NDArray[np.float64], *, over_rows: bool | None = None
+    rows: CentredRows,
+    targets: NDArray[np.float64],
+    *,
+    over_rows: bool | None = None,
+    sums: GramSums | None = None,
 ) -> CentredGram:
     """Accumulate the Gram matrix of centred rows and their products with the targets.
 
@@ -58,6 +63,9 @@ def centred_gram(
         Labels in grouped order.
     over_rows : bool, optional
         The matrix to form; None takes the smaller one.
+    sums : GramSums, optional
+        Of the same rows. It has the matrix of the blocks so far at any moment, where blocks are multiplied
+        as dense ones, and the whole in the end.
 
     Returns
     -------
@@ -77,32 +85,38 @@ def centred_gram(
     ([[2.0]], [[1.0]])
     """
     Y = rows.centre(np.asarray(targets, dtype=np.float64).reshape(rows.shape[0], -1))
-    if over_rows is None:
-        over_rows = rows.shape[0] < rows.shape[1]
-    if over_rows:
-        matrix = _sparse_over_rows(rows) if rows.is_sparse else _dense_over_rows(rows)
-        return CentredGram(rows, True, _symmetric(matrix), Y, Y)
-    if rows.is_sparse and _SPARSE_PAYS * rows.n_entries**2 < (rows.shape[0] * rows.shape[1]) ** 2:
+    sums = GramSums(rows, over_rows) if sums is None else sums
+    if sums.over_rows:
+        matrix, moment = _sparse_over_rows(rows) if rows.is_sparse else _dense_over_rows(sums, Y), Y
+    elif rows.is_sparse and _SPARSE_PAYS * rows.n_entries**2 < (rows.shape[0] * rows.shape[1]) ** 2:
         matrix, moment = _sparse_over_features(rows, Y)
     else:
-        matrix, moment = _dense_over_features(rows, Y)
-    return CentredGram(rows, False, _symmetric(matrix), Y, moment)
+        matrix, moment = _dense_over_features(sums, Y)
+    matrix = _symmetric(matrix)
+    sums.keep_whole(matrix, moment)
+    return CentredGram(rows, sums.over_rows, matrix, Y, moment)
 
 
-def _dense_over_features(rows: CentredRows, Y: NDArray[np.float64]) -> tuple[Any, Any]:
-    n, n_targets = rows.shape[1], Y.shape[1]
+def _dense_over_features(sums: GramSums, Y: NDArray[np.float64]) -> tuple[Any, Any]:
+    rows, n, n_targets = sums.rows, sums.rows.shape[1], Y.shape[1]
 
-    def strip(blocks: Sequence[Block]) -> tuple[Any, Any]:
-        matrix, product, moment = np.zeros((n, n)), np.empty((n, n)), np.zeros((n, n_targets))
-        for block in blocks:
+    def strip(numbered: tuple[int, Sequence[Block]]) -> tuple[Any, Any]:
+        number, blocks = numbered
+        first = blocks[0].begin
+        total = BlockSum(np.zeros((n, n)), np.zeros((n, n_targets)), first, first)
+        matrix = np.empty((n, n))
+        for block in sums.until_stopped(blocks):
             values = rows.dense(block)
             # numpy sees the symmetry, as BLAS's dsyrk in scipy does, and unlike that lets other threads run.
-            matrix += np.matmul(values.T, values, out=product)
-            moment += values.T @ Y[block.begin : block.end]
-        return matrix, moment
+            np.matmul(values.T, values, out=matrix)
+            moment = total.moment + values.T @ Y[block.begin : block.end]
+            matrix += total.matrix
+            sums.keep(number, added := BlockSum(matrix, moment, first, block.end))
+            total, matrix = added, total.matrix
+        return total.matrix, total.moment
 
-    parts = list(rows.map(strip, _strips(rows.blocks, n)))
-    return _tree_sum([matrix for matrix, _ in parts]), _tree_sum([moment for _, moment in parts])
+    parts = list(rows.map(strip, enumerate(_strips(rows.blocks, n)), sums.stop))
+    return tree_sum([matrix for matrix, _ in parts]), tree_sum([moment for _, moment in parts])
 
 
 def _sparse_over_features(rows: CentredRows, Y: NDArray[np.float64]) -> tuple[Any, Any]:
@@ -125,10 +139,10 @@ def _sparse_over_features(rows: CentredRows, Y: NDArray[np.float64]) -> tuple[An
         return matrix, moment
 
     parts = list(rows.map(strip, _strips(rows.blocks, rows.shape[1])))
-    matrix = _tree_sum([matrix for matrix, _ in parts])
+    matrix = tree_sum([matrix for matrix, _ in parts])
     for query, mean in rows.long_queries.items():
         matrix -= rows.query_mass[query] * np.outer(mean, mean)
-    return matrix, _tree_sum([moment for _, moment in parts])
+    return matrix, tree_sum([moment for _, moment in parts])
 
 
 def _mean_rows(rows: CentredRows, block: Block) -> Any:
@@ -138,18 +152,25 @@ def _mean_rows(rows: CentredRows, block: Block) -> Any:
     return sparse.csr_array(sparse.diags_array(root) @ means)
 
 
-def _dense_over_rows(rows: CentredRows) -> Any:
-    m, n = rows.shape
+def _dense_over_rows(sums: GramSums, Y: NDArray[np.float64]) -> Any:
+    rows, (m, n) = sums.rows, sums.rows.shape
     width = rows.column_width
 
-    def strip(starts: Sequence[int]) -> Any:
-        matrix, product = np.zeros((m, m)), np.empty((m, m))
-        for begin in starts:
-            values = rows.columns(begin, min(begin + width, n))
-            matrix += np.matmul(values, values.T, out=product)
-        return matrix
+    def strip(numbered: tuple[int, Sequence[int]]) -> Any:
+        number, starts = numbered
+        first = starts[0]
+        total = BlockSum(np.zeros((m, m)), Y, first, first)
+        matrix = np.empty((m, m))
+        for begin in sums.until_stopped(starts):
+            end = min(begin + width, n)
+            values = rows.columns(begin, end)
+            np.matmul(values, values.T, out=matrix)
+            matrix += total.matrix
+            sums.keep(number, added := BlockSum(matrix, Y, first, end))
+            total, matrix = added, total.matrix
+        return total.matrix
 
-    return _tree_sum(list(rows.map(strip, _strips(range(0, n, width), m))))
+    return tree_sum(list(rows.map(strip, enumerate(_strips(range(0, n, width), m)), sums.stop)))
 
 
 def _sparse_over_rows(rows: CentredRows) -> Any:
@@ -164,15 +185,6 @@ def _strips(items: Sequence[Any], order: int) -> list[Sequence[Any]]:
     room = max(2, _STRIP_BYTES // (8 * order * order))
     edges = np.linspace(0, len(items), min(_MOST_STRIPS, room, len(items)) + 1).astype(int)
     return [items[a:b] for a, b in pairwise(edges)]
-
-
-def _tree_sum(parts: list[Any]) -> Any:
-    while len(parts) > 1:
-        pairs = [parts[k] for k in range(0, len(parts), 2)]
-        for left, right in zip(pairs, parts[1::2], strict=False):
-            left += right
-        parts = pairs
-    return parts[0]
 
 
 def _symmetric(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -15,6 +16,7 @@ from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import ColumnTransform
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.gram import centred_gram
+from marginrank.designs.gram_sums import GramSums, PartialGram
 from marginrank.estimators.evaluation_sets import EvaluationSet, Record
 from marginrank.estimators.least_squares_runs import Outcome
 from marginrank.estimators.problems import QueryProblem
@@ -51,22 +53,30 @@ class DirectRuns:
 
     def __post_init__(self) -> None:
         self._started = perf_counter()
+        self._sums: GramSums | None = None
         self._whole: tuple[SpectralPath, ColumnTransform] | None = None
-        self._alphas: Vector | None = None
+        # The alphas to solve for, given the Gram matrix.
+        self._grid: Callable[[PartialGram], Vector] = lambda gram: np.array([])
         # What the figures so far select; None where there are none.
         self._select: Callable[[], Selection | None] = lambda: None
 
     def so_far(self) -> Outcome | None:
         """Return the exact model at the alpha that is best as far as it was measured.
 
-        Where nothing was measured yet, that is the largest alpha; before there is a decomposition, None.
+        Where nothing was measured yet, that is the largest alpha. Before there is a decomposition, it is the
+        exact model of the rows, or columns, that are in the Gram matrix; None where there are none.
         """
-        if self._whole is None or self._alphas is None:
+        gram = self._gram_so_far()
+        if gram is None:
             return None
-        path, transform = self._whole
         selection = self._select()
-        alpha = float(np.max(self._alphas)) if selection is None else selection.alpha
-        w = path.coefficients([alpha])[0]
+        alpha = float(np.max(self._grid(gram))) if selection is None else selection.alpha
+        if self._whole is None:
+            transform = self.space.transform(self.space.whole)
+            w = gram.coefficients(alpha)
+        else:
+            path, transform = self._whole
+            w = path.coefficients([alpha])[0]
         found = (
             self._outcome(transform, alpha, w)
             if selection is None
@@ -74,10 +84,13 @@ class DirectRuns:
         )
         return replace(found, status="interrupted")
 
+    def _gram_so_far(self) -> PartialGram | None:
+        return None if self._sums is None else self._sums.so_far()
+
     def plain(self, alpha: float, sets: list[EvaluationSet]) -> Outcome:
         """Solve at one alpha."""
-        self._alphas = np.array([alpha])
-        path, transform = self._whole = self._path(None)
+        self._grid = lambda gram: np.array([alpha])
+        path, transform, _ = self._solve()
         w = path.coefficients([alpha])[0]
         if not sets:
             return self._outcome(transform, alpha, w)
@@ -87,8 +100,8 @@ class DirectRuns:
 
     def on_set(self, search: Search, chosen: EvaluationSet) -> Outcome:
         """Solve the whole grid, and take the alpha that does best on the validation set."""
-        path, transform = self._whole = self._path(None)
-        grid = self._alphas = self._grid(path, search)
+        self._grid = partial(_grid, search)
+        path, transform, grid = self._solve()
         coefficients = path.coefficients(grid)
         values = chosen.per_query(self._scores(chosen.data.X, transform, coefficients))[1]
         selection = chosen.select(search, grid, values)
@@ -96,8 +109,8 @@ class DirectRuns:
 
     def leave_query_out(self, search: Search) -> Outcome:
         """Take the alpha whose models, each fitted without a query, do best on that query."""
-        path, transform = self._whole = self._path(None)
-        grid = self._alphas = self._grid(path, search)
+        self._grid = partial(_grid, search)
+        path, transform, grid = self._solve()
         view = self.problem.data.training_view()
         labels = _labels(self.problem.data, view)
         scores = leave_query_out_scores(path, grid)
@@ -122,8 +135,8 @@ class DirectRuns:
 
     def by_folds(self, search: Search) -> Outcome:
         """Choose alpha by folds, then solve for all rows."""
-        path, transform = self._whole = self._path(None)
-        grid = self._alphas = self._grid(path, search)
+        self._grid = partial(_grid, search)
+        path, transform, grid = self._solve()
         table: list[Vector] = []
 
         self._select = lambda: search.select_so_far(grid, np.array(table)) if table else None
@@ -134,6 +147,13 @@ class DirectRuns:
             table.append(held.measure(self._scores(held.X, fold_transform, fold.coefficients(grid))))
         selection = search.select(grid, np.array(table))
         return self._selected(transform, selection, path.coefficients([selection.alpha])[0])
+
+    def _solve(self) -> tuple[SpectralPath, ColumnTransform, Vector]:
+        """Return the decomposition of all rows, and the alphas to take from it."""
+        path, transform = self._whole = self._path(None)
+        gram = self._gram_so_far()
+        assert gram is not None
+        return path, transform, self._grid(gram)
 
     def _path(self, part: Rows | None) -> tuple[SpectralPath, ColumnTransform]:
         view = self.problem.data.training_view(part)
@@ -152,16 +172,10 @@ class DirectRuns:
         )
         targets = view.y if self.problem.targets is None else _in_order(self.problem.targets, view.rows).T
         self.passes += 1.0
-        return SpectralPath(centred_gram(rows, targets)), transform
-
-    def _grid(self, path: SpectralPath, search: Search) -> Vector:
-        if search.alphas is not None:
-            return np.asarray(search.alphas)
-        largest = float(np.abs(path.moment).max(initial=0.0))
-        if largest == 0.0:
-            return default_alphas(1.0)
-        squares = np.square(path.moment / largest).sum(axis=1)
-        return default_alphas(2.0 / path.mass * float(path.eigenvalues @ squares) / float(squares.sum()))
+        sums = GramSums(rows)
+        if part is None:
+            self._sums = sums
+        return SpectralPath(centred_gram(rows, targets, sums=sums)), transform
 
     def _scores(self, X: Matrix, transform: ColumnTransform, coefficients: Array) -> Array:
         """Return scores of shape (n_alphas, n_targets, n_rows)."""
@@ -209,6 +223,10 @@ class DirectRuns:
         claim = certificate.check(Model(alpha, w))[0]
         self.passes += certificate.passes
         return claim
+
+
+def _grid(search: Search, gram: PartialGram) -> Vector:
+    return default_alphas(gram.balance()) if search.alphas is None else np.asarray(search.alphas)
 
 
 def _labels(data: RankingData, view: TrainingView) -> RankingData:

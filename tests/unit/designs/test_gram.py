@@ -1,15 +1,19 @@
 """Gram matrices of query-centred data against the definition, written out."""
 
 from itertools import pairwise
+from threading import Event
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from limits import HANG
 from marginrank.designs import centred, gram
-from marginrank.designs.centred import CentredRows
+from marginrank.designs.centred import CentredRows, map_in_order
 from marginrank.designs.gram import centred_gram
+from marginrank.designs.gram_sums import GramSums
 from marginrank.exceptions import MarginRankError
+from marginrank.solvers.spectral import SpectralPath
 
 QUERY_PTR = np.array([0, 13, 14, 70, 70, 100])
 
@@ -144,3 +148,40 @@ def test_entries_given_twice_add_up():
 def test_weights_of_zero_are_refused():
     with pytest.raises(MarginRankError, match="must be positive"):
         CentredRows(np.eye(2), np.array([0, 2]), sample_weight=np.array([1.0, 0.0]), n_threads=1)
+
+
+def test_threads_are_told_to_end_before_they_are_waited_for():
+    told = Event()
+
+    def items():
+        yield from (1, 2)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(map_in_order(lambda item: told.wait(HANG), items(), 2, told.set))
+    assert told.is_set()
+
+
+@pytest.mark.parametrize("over_rows", [False, True])
+def test_sums_that_are_stopped_take_no_further_block(monkeypatch, over_rows):
+    small_blocks(monkeypatch)
+    X = MATRICES["tall"]()
+    sums = GramSums(CentredRows(X, QUERY_PTR, n_threads=2), over_rows)
+    sums.stop()
+    assert list(sums.until_stopped([1, 2])) == []
+    assert sums.so_far() is None
+
+
+@pytest.mark.parametrize("over_rows", [False, True])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_sums_are_the_matrix_itself_in_the_end(monkeypatch, n_threads, over_rows):
+    small_blocks(monkeypatch)
+    rows = CentredRows(MATRICES["tall"](), QUERY_PTR, n_threads=n_threads, **weights())
+    sums = GramSums(rows, over_rows)
+    found = centred_gram(rows, np.arange(100.0), sums=sums)
+    whole = sums.so_far()
+    assert whole.matrix is found.matrix
+    assert whole.moment is found.moment
+    assert whole.mass == pytest.approx(rows.mass, rel=1e-12)
+    expected = SpectralPath(found).coefficients([0.3])[0]
+    np.testing.assert_allclose(whole.coefficients(0.3), expected, rtol=1e-9, atol=1e-12)

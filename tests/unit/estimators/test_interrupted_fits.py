@@ -6,23 +6,16 @@ import sys
 import threading
 from functools import cache, partial
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import marginrank
+from impatience import Impatient, any_call, works
 from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM, write_dataset
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss
 from marginrank.structured_targets import TargetOptions, read_aim
 
-PACKAGE = str(Path(marginrank.__file__).parent)
-#: Functions that take time: products with X, features, scales, kernels and what measures scores.
-WORK = {
-    *("scores", "adjoint", "scores_block", "adjoint_block", "fused", "fused_hvp", "centred_products"),
-    *("column_scale", "centred_gram", "leave_query_out_scores", "transform", "resolve_gamma", "measure"),
-    *("impatient", "in_lockstep", "whole", "training_view"),
-}
 GRID = [1.0, 0.1, 0.01]
 DENSE = np.geomspace(1.0, 0.2, 9)
 
@@ -69,36 +62,6 @@ ATTRIBUTES = {
     *("coef_", "column_scale_", "alpha_", "objective_", "lower_bound_", "gap_", "n_iter_", "n_passes_"),
     *("history_", "n_queries_", "n_features_in_"),
 }
-
-
-class Impatient:
-    """Raises KeyboardInterrupt in the n-th call of a function of the package that counts."""
-
-    def __init__(self, n, counts):
-        self.left = n
-        self._counts = counts
-
-    def __enter__(self):
-        sys.setprofile(self._heard)
-
-    def __exit__(self, *_):
-        sys.setprofile(None)
-
-    def _heard(self, frame, event, argument):
-        if event == "call" and self.left > 0 and self._counts(frame.f_code):
-            self.left -= 1
-            if self.left == 0:
-                sys.setprofile(None)
-                raise KeyboardInterrupt
-
-
-def works(code):
-    return code.co_name in WORK and (code.co_filename.startswith(PACKAGE) or code.co_name == "impatient")
-
-
-def any_call(code):
-    # A generator is entered, too, where it is thrown away, which no interrupt can get out of.
-    return code.co_filename.startswith(PACKAGE) and not code.co_flags & inspect.CO_GENERATOR
 
 
 def impatient(progress):
