@@ -1,0 +1,163 @@
+"""What users get who say nothing: the defaults of every public name, and what "auto" and None resolve to.
+
+A change here changes the models of everybody who did not ask for it. It is a decision, stands in the
+CHANGELOG, and follows docs/deprecation.md.
+"""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+import marginrank
+from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
+from marginrank.distributed import DaskRanker
+from marginrank.metrics import evaluate, pairwise_error
+
+_SEARCH = {"alphas": None, "metric": "pairwise_error", "cv": 5, "rule": "best"}
+_RUN = {"tol": 1e-3, "max_iter": 1000, "scale": None, "solver": "auto", "n_jobs": None, "verbose": 0}
+_TARGET = {
+    **{"target": "ndcg@10", "feature_map": "po", "relevance": None, "discount": "log2"},
+    **{"rank_weight": "fourth_root", "truncate": False},
+}
+_KERNEL = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 1}
+_PATH = {
+    **{"y": None, "qid": None, "group": None, "query_weight": None, "scale": None, "alpha_max": None},
+    **{"alpha_min": None, "eps": 1e-3, "n_jobs": None, "callbacks": None, "verbose": 0},
+}
+_LINEAR_PATH = {**_PATH, "sample_weight": None, "pairs": None}
+_CLUSTER = {"client": None, "timeout": 600.0, "retries": 5, "mmap": True, "verify": True}
+
+DEFAULTS = {
+    "RankSVM": {
+        **_SEARCH,
+        **_RUN,
+        **{"loss": "hinge", "alpha": 1e-4, "weighting": "pairs", "warm_start": False},
+    },
+    "RankRLS": {**_SEARCH, **_RUN, "alpha": 1e-4, "regularization": "tikhonov", "cv": None},
+    "StructuredRankSVM": {
+        **_SEARCH,
+        **_RUN,
+        **_TARGET,
+        **{"alpha": 1e-2, "metric": None, "warm_start": False},
+    },
+    "KernelRankSVM": {
+        **_SEARCH,
+        **_RUN,
+        **_KERNEL,
+        **{"approximation": "nystroem", "n_components": 500, "landmarks": "uniform", "orthogonal": False},
+        **{"loss": "squared_hinge", "alpha": 1e-4, "weighting": "pairs", "gammas": None, "store": "auto"},
+        **{"dtype": "auto", "random_state": None},
+    },
+    "NystroemFeatures": {
+        **_KERNEL,
+        **{"n_components": 500, "landmarks": "uniform", "rank": None, "cutoff": None, "dtype": "float32"},
+        **{"n_jobs": None, "random_state": None},
+    },
+    "FourierFeatures": {
+        **{"kernel": "rbf", "gamma": "scale", "n_components": 500, "orthogonal": False, "dtype": "float32"},
+        **{"n_jobs": None, "random_state": None},
+    },
+    "rank_path": {**_LINEAR_PATH, "loss": "hinge", "weighting": "pairs"},
+    "rank_rls_path": {**_LINEAR_PATH, "solver": "auto"},
+    "structured_rank_path": {**_PATH, **_TARGET},
+    "kernel_rank_path": {
+        **{"y": None, "qid": None, "pairs": None, "sample_weight": None, "query_weight": None},
+        **{"weighting": "pairs", "kernel": "rbf", "gamma": None, "degree": 3, "coef0": 1},
+        **{"kernel_params": None, "graph": "all", "pairs_per_row": 10, "alpha_min": None},
+        **{"max_events": None, "random_state": 0, "callbacks": None, "verbose": 0},
+    },
+    "load_letor": {
+        **{"n_features": None, "zero_based": False, "max_feature": 10_000_000, "allow_nonfinite": False},
+        **{"missing": None, "dtype": np.float64, "dense": "auto", "max_bytes": None, "max_expansion": 200},
+        **{"n_jobs": None},
+    },
+    "dump_letor": {"comments": None, "zero_based": False},
+    "open_dataset": {"verify": True},
+    "write_dataset": {
+        **{"y": None, "chunk_rows": None, "chunk_bytes": 256 << 20, "overwrite": False, "resume": False},
+        **{"progress": None},
+    },
+}
+OTHERS = {
+    DaskRanker: {**_CLUSTER, "checkpoint": None, "resume": None},
+    evaluate: {
+        **{"qid": None, "group": None, "metrics": ("ndcg@10",), "flavor": "standard", "query_weight": None},
+        **{"docid": None, "n_jobs": None},
+    },
+    pairwise_error: {
+        **{"qid": None, "group": None, "sample_weight": None, "query_weight": None, "weighting": "pairs"},
+        **{"n_jobs": None},
+    },
+}
+
+
+def defaults_of(function):
+    parameters = inspect.signature(function).parameters.values()
+    return {one.name: one.default for one in parameters if one.default is not inspect.Parameter.empty}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_the_defaults_are_those_that_are_written_here(name):
+    assert defaults_of(getattr(marginrank, name)) == DEFAULTS[name]
+
+
+@pytest.mark.parametrize("function", OTHERS, ids=lambda function: function.__name__)
+def test_the_defaults_of_other_functions_are_those_that_are_written_here(function):
+    assert defaults_of(function) == OTHERS[function]
+
+
+def test_every_estimator_and_path_function_is_written_here():
+    functions = {
+        name
+        for name in marginrank.__all__
+        if name.startswith("Rank") or name.endswith(("_path", "SVM", "Features"))
+    }
+    assert functions - set(DEFAULTS) == {"RankingData", "RankingModel"}
+
+
+@pytest.fixture(name="rows", scope="module")
+def small_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    return X, rng.integers(0, 3, 120) + (X[:, 0] > 0), np.arange(120) // 8
+
+
+def fitted(estimator, rows):
+    X, y, qid = rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # more components than rows
+        return estimator.fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "n_alphas"),
+    [(RankSVM(alpha="auto"), 129), (StructuredRankSVM(alpha="auto"), 129), (RankRLS(alpha="auto"), 17)],
+    ids=["RankSVM", "StructuredRankSVM", "RankRLS"],
+)
+def test_an_automatic_alpha_is_chosen_over_eight_decades(estimator, n_alphas, rows):
+    alphas = fitted(estimator, rows).alphas_
+    assert alphas.shape == (n_alphas,)
+    np.testing.assert_allclose(alphas.max() / alphas.min(), 1e8, rtol=1e-3)  # they have three digits
+
+
+def test_an_automatic_gamma_is_chosen_among_five_about_the_scale(rows):
+    ranker = fitted(KernelRankSVM(gamma="auto", random_state=0), rows)
+    scale = 1.0 / (rows[0].shape[1] * rows[0].var())
+    np.testing.assert_allclose(ranker.gammas_ / scale, [1 / 64, 1 / 16, 1 / 4, 1, 4], rtol=1e-9)
+
+
+def test_kernel_features_are_float32_unless_the_kernel_is_exact(rows):
+    approximate = fitted(KernelRankSVM(n_components=20, random_state=0), rows)
+    exact = fitted(KernelRankSVM(approximation="exact"), rows)
+    assert approximate.feature_map_.transform(rows[0]).dtype == np.float32
+    assert exact.feature_map_.transform(rows[0]).dtype == np.float64
+
+
+def test_few_features_are_solved_directly_by_least_squares(rows):
+    assert fitted(RankRLS(), rows).solver_ == "direct"
+
+
+def test_a_row_is_relevant_above_the_lowest_label(rows):
+    assert fitted(StructuredRankSVM(), rows).relevance_ == 1.0
