@@ -14,6 +14,7 @@ from marginrank.designs.gram import centred_gram
 from marginrank.designs.gram_sums import GramSums
 from marginrank.exceptions import MarginRankError
 from marginrank.solvers.spectral import SpectralPath
+from random_matrices import random_csr
 
 QUERY_PTR = np.array([0, 13, 14, 70, 70, 100])
 
@@ -46,7 +47,7 @@ def written_out(X, sample_weight=None, query_weight=None):
 def sparse_rows(n_columns, density=0.06, seed=1):
     """Few entries, but for one full column with a large mean."""
     rng = np.random.default_rng(seed)
-    X = sparse.random_array((100, n_columns), density=density, rng=rng).toarray()
+    X = random_csr((100, n_columns), density, rng).toarray()
     X[:, 0] = 1e6 + rng.integers(1, 9, 100)
     return X
 

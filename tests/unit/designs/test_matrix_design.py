@@ -10,6 +10,7 @@ from brute_force import random_view, relative_error
 from marginrank.data import RankingData
 from marginrank.designs import MatrixDesign
 from marginrank.losses import SquaredHingeLoss
+from random_matrices import random_csr
 
 
 @pytest.mark.parametrize("n_cols", [1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17])
@@ -38,7 +39,7 @@ def test_many_blocks_are_added_up_exactly():
 
 def test_wide_sparse_columns_are_added_up_exactly():
     rng = np.random.default_rng(3)
-    X = sparse.random_array((3000, 50_000), density=1e-3, rng=rng, format="csr")
+    X = random_csr((3000, 50_000), 1e-3, rng)
     X.data = rng.integers(-3, 4, X.nnz).astype(float)
     g = rng.integers(-9, 10, 3000).astype(float)
     for n_threads in (1, 2):
@@ -105,9 +106,9 @@ def test_products_of_columns_are_made_only_where_they_pay():
     h, query_ptr = np.ones(3000), np.array([0, 3000])
     dense = MatrixDesign(rng.normal(size=(3000, 40)), n_threads=1)
     assert dense.centred_products(h, query_ptr).shape == (40, 40)
-    wide = sparse.random_array((3000, 5000), density=1e-3, rng=rng, format="csr")
+    wide = random_csr((3000, 5000), 1e-3, rng)
     assert MatrixDesign(wide, n_threads=1).centred_products(h, query_ptr) is None
-    thin = sparse.random_array((3000, 1500), density=1e-3, rng=rng, format="csr")
+    thin = random_csr((3000, 1500), 1e-3, rng)
     assert MatrixDesign(thin, n_threads=1).centred_products(h, query_ptr) is None
 
 

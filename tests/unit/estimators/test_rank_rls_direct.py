@@ -6,6 +6,7 @@ from scipy import sparse
 
 from marginrank import RankRLS
 from marginrank.metrics import evaluate
+from random_matrices import random_csr
 
 ALPHAS = np.array([10.0, 1e-1, 1e-3])
 
@@ -85,7 +86,7 @@ def test_direct_and_iterated_curves_are_the_same(selection):
 def test_auto_takes_the_direct_solver_for_few_features_and_iterates_for_many_sparse_ones():
     X, y, qid = make_data()
     assert RankRLS().fit(X, y, qid=qid).solver_ == "direct"
-    many = sparse.random_array((3_000, 40_000), density=1e-3, rng=np.random.default_rng(0), format="csr")
+    many = random_csr((3_000, 40_000), 1e-3, np.random.default_rng(0))
     assert RankRLS(1.0, tol=0.1).fit(many, np.arange(3_000.0)).solver_ == "cg"
 
 

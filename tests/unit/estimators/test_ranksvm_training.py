@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from limits import HANG
 from marginrank import RankSVM
 from marginrank.solvers import Progress
+from random_matrices import random_csr
 
 X, Y, QID = ranking_case()
 LOSSES = ["hinge", "squared_hinge"]
@@ -26,7 +27,7 @@ SOLVERS = [("hinge", "lbfgs"), ("hinge", "bundle"), *(("squared_hinge", s) for s
 
 
 def fit_large_sparse(loss, n_jobs):
-    X = sparse.random_array((80_000, 60), density=0.1, format="csr", rng=np.random.default_rng(0))
+    X = random_csr((80_000, 60), 0.1, np.random.default_rng(0))
     noise = np.random.default_rng(1).standard_normal(80_000)
     return RankSVM(loss, alpha=1e-3, n_jobs=n_jobs).fit(X, X @ np.linspace(-1, 1, 60) + 0.3 * noise)
 
