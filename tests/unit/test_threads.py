@@ -1,6 +1,7 @@
 """How many threads are used, and who may say so."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 
 import joblib
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import threadpoolctl
 
 from marginrank.exceptions import MarginRankError
-from marginrank.system.threads import default_threads, one_blas_thread, resolve_threads
+from marginrank.system.threads import default_threads, in_this_context, one_blas_thread, resolve_threads
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +52,21 @@ def test_numpy_integers_are_integers():
 def test_what_is_no_count_is_refused(n_jobs):
     with pytest.raises(MarginRankError, match=f"n_jobs must be None or a nonzero integer; got {n_jobs!r}"):
         resolve_threads(n_jobs)
+
+
+def test_a_function_in_another_thread_has_the_settings_of_the_place_that_gave_it_away():
+    color = ContextVar("color", default="none")
+
+    def settings(_):
+        return np.geterr()["over"], color.get()
+
+    with np.errstate(over="raise"), ThreadPoolExecutor(2) as pool:
+        color.set("red")
+        carried = in_this_context(settings)
+        color.set("blue")
+        np.seterr(over="ignore")
+        assert list(pool.map(carried, range(4))) == [("raise", "red")] * 4
+        assert settings(0) == ("ignore", "blue")
 
 
 def blas_threads():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from marginrank.data.validation import Matrix
 from marginrank.designs.row_products import RowProduct
-from marginrank.system.threads import one_blas_thread
+from marginrank.system.threads import in_this_context, one_blas_thread
 
 # A block of mapped rows stays in the cache of one core between the product and what follows it.
 _BLOCK_BYTES = 1 << 21
@@ -109,7 +108,8 @@ def run_parallel(work: Callable[[Any], None], items: Iterable[Any], n_threads: i
                 work(item)
             return
         with ThreadPoolExecutor(min(n_threads, len(todo))) as pool:
-            futures = [pool.submit(copy_context().run, work, item) for item in todo]
+            run = in_this_context(work)
+            futures = [pool.submit(run, item) for item in todo]
             try:
                 for future in futures:
                     future.result()

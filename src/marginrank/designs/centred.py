@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,7 +15,7 @@ from marginrank.data.validation import Matrix, is_sparse
 from marginrank.designs.base import Vector
 from marginrank.designs.columns import IDENTITY, ColumnTransform
 from marginrank.exceptions import MarginRankError
-from marginrank.system.threads import one_blas_thread
+from marginrank.system.threads import in_this_context, one_blas_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -282,10 +281,11 @@ def map_in_order(
             yield from map(function, items)
             return
         with ThreadPoolExecutor(n_threads) as pool:
+            run = in_this_context(function)
             ahead = []
             try:
                 for item in items:
-                    ahead.append(pool.submit(copy_context().run, function, item))
+                    ahead.append(pool.submit(run, item))
                     if len(ahead) > n_threads:
                         yield ahead.pop(0).result()
                 while ahead:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from marginrank.system.threads import in_this_context
 
 T = TypeVar("T")
 
@@ -102,8 +103,7 @@ class _Runner(Generic[T]):
         # Semaphores and events hold locks of their own, which Ctrl-C at a bad moment leaves locked for ever.
         self._mine: SimpleQueue[None] = SimpleQueue()
         self._callers: SimpleQueue[None] = SimpleQueue()
-        # Settings that belong to a context, as numpy's errstate does, hold in the thread, too.
-        self._thread = Thread(target=copy_context().run, args=(self._run,), name="marginrank-lockstep")
+        self._thread = Thread(target=in_this_context(self._run), name="marginrank-lockstep")
 
     def resume(self, given: Any) -> None:
         """Hand over an answer, and wait for the next wish or the end."""

@@ -1,14 +1,16 @@
-"""How many threads the kernels, and BLAS beside them, may use."""
+"""How many threads the kernels and BLAS may use, and with which settings functions run in them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import lru_cache
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import threadpoolctl
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
@@ -18,6 +20,8 @@ from marginrank.parameters import whole_number
 
 # More would gain nothing on any machine, and a system that refuses to start a thread ends a training.
 _MOST_THREADS = 1024
+
+Result = TypeVar("Result")
 
 
 def default_threads() -> int:
@@ -46,6 +50,26 @@ def resolve_threads(n_jobs: int | None) -> int:
     if not wanted:
         raise MarginRankError(f"n_jobs must be None or a nonzero integer; got {shown(n_jobs)}.")
     return min(wanted, _MOST_THREADS) if wanted > 0 else max(1, int(cpu_count()) + 1 + wanted)
+
+
+def in_this_context(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Return a function that runs in any thread with the context variables and numpy's errstate of this one.
+
+    Examples
+    --------
+    >>> with np.errstate(over="raise"):
+    ...     settings = in_this_context(np.geterr)
+    >>> settings()["over"]
+    'raise'
+    """
+    context, settings = copy_context(), np.geterr()
+
+    def run(*arguments: Any) -> Result:
+        # Before numpy 2, errstate belongs to the thread and not to the context.
+        with np.errstate(**settings):
+            return context.copy().run(function, *arguments)  # two threads cannot be in one context
+
+    return run
 
 
 @contextmanager
