@@ -10,11 +10,12 @@ from scipy import sparse
 from impatience import PACKAGE, Impatient
 from marginrank import RankRLS
 from marginrank.designs import centred
+from random_matrices import random_csr
 
 rng = np.random.default_rng(0)
 TALL = rng.standard_normal((96, 4)) * [1.0, 2.0, 0.5, 1.0]
 WIDE = rng.standard_normal((24, 60))
-FEW = sparse.random_array((96, 30), density=0.03, rng=rng).toarray() + np.eye(96, 30)
+FEW = random_csr((96, 30), 0.03, rng).toarray() + np.eye(96, 30)
 WEIGHT = rng.uniform(0.2, 3.0, 96)
 CASES = {
     "rows": (TALL, np.arange(96) // 8, {}),
