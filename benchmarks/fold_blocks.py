@@ -33,8 +33,8 @@ from marginrank import (
     open_dataset,
     write_dataset,
 )
-from marginrank.estimators import certified, fold_blocks
 from marginrank.storage.chunks import PassLoader
+from marginrank.training import alpha_searches, fold_blocks
 
 
 def text(n_rows: int, n_columns: int, *, queries: bool) -> RankingData:
@@ -128,7 +128,7 @@ def ranker_of(options: dict[str, Any]) -> Any:
 def compare(ranker: Any, data: RankingData, repeats: int) -> dict[str, Any]:
     """Return wall and processor seconds and passes of both ways, and how many folds the rule takes."""
     best: dict[str, Any] = {}
-    rule = certified.folds_at_once
+    rule = alpha_searches.folds_at_once
 
     def forced(at_once: int, training: Any) -> int:
         best["rule"] = rule(training)
@@ -137,13 +137,13 @@ def compare(ranker: Any, data: RankingData, repeats: int) -> dict[str, Any]:
     try:
         for _ in range(repeats):
             for way, at_once in {"block": fold_blocks.MOST_AT_ONCE, "alone": 1}.items():
-                certified.folds_at_once = partial(forced, at_once)
+                alpha_searches.folds_at_once = partial(forced, at_once)
                 wall, processor = time.perf_counter(), time.process_time()
                 passes = ranker.fit(data).n_passes_
                 took = time.perf_counter() - wall, time.process_time() - processor, passes
                 best[way] = tuple(map(min, best.get(way, took), took))
     finally:
-        certified.folds_at_once = rule
+        alpha_searches.folds_at_once = rule
     return best
 
 

@@ -45,16 +45,16 @@ MUTANTS = {
         "tests/unit/solvers/test_certificate.py::test_the_bound_never_exceeds_the_value",
     ),
     "one_se with two errors": Mutant(
-        "marginrank.model_selection",
+        "marginrank.training.selection",
         "signed[best] + std[best]",
         "signed[best] + 2.0 * std[best]",
-        "tests/unit/test_model_selection.py::test_one_standard_error_is_one_and_not_two",
+        "tests/unit/training/test_selection.py::test_one_standard_error_is_one_and_not_two",
     ),
     "the first of the best alphas": Mutant(
-        "marginrank.model_selection",
+        "marginrank.training.selection",
         "_largest_alpha(alphas, signed <= signed.min())",
         "int(np.argmin(signed))",
-        "tests/unit/test_model_selection.py::test_the_largest_of_the_best_alphas_is_taken_in_any_order",
+        "tests/unit/training/test_selection.py::test_the_largest_of_the_best_alphas_is_taken_in_any_order",
     ),
     "exact only above as many resamples as signs": Mutant(
         "marginrank.paired_tests",

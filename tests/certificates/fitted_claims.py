@@ -25,9 +25,9 @@ from sklearn.exceptions import ConvergenceWarning
 from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
 from marginrank.data.validation import check_matrix
 from marginrank.designs.mapped import FactoredDesign, mapped_design
-from marginrank.estimators.spaces import scaled_map
 from marginrank.exceptions import ZeroModelWarning
 from marginrank.io import write_dataset
+from marginrank.training.spaces import scaled_map
 
 _NO_FAILURES = (ConvergenceWarning, ZeroModelWarning)
 

@@ -10,21 +10,21 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from marginrank.data.validation import Matrix
-from marginrank.estimators.alpha_searches import Found, OneAlpha, Row, Run, SearchByFolds, SearchOnSet
-from marginrank.estimators.evaluation_sets import EvaluationSet
 from marginrank.estimators.linear import LinearRanker
-from marginrank.estimators.problems import Part, Problem
-from marginrank.estimators.progress import ProgressLine
-from marginrank.estimators.spaces import RawColumns, Space
-from marginrank.estimators.training import Training
-from marginrank.estimators.whole_fits import BestSoFar
 from marginrank.exceptions import MarginRankError
-from marginrank.model_selection import Search, Selection
 from marginrank.parameters import check_positive
 from marginrank.paths.drawing import draw_selection
 from marginrank.solvers import Callback, Solver, SolverResult
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.system.threads import one_blas_thread, resolve_threads
+from marginrank.training.alpha_searches import Found, OneAlpha, Row, Run, SearchByFolds, SearchOnSet
+from marginrank.training.evaluation_sets import EvaluationSet
+from marginrank.training.fitting import Training
+from marginrank.training.problems import Part, Problem
+from marginrank.training.progress import ProgressLine
+from marginrank.training.selection import Search, Selection
+from marginrank.training.spaces import RawColumns, Space
+from marginrank.training.whole_fits import BestSoFar
 
 _REMEDY = (
     "Raise max_iter or tol, use a larger alpha, try another solver, or scale the features "

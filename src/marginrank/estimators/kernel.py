@@ -14,11 +14,7 @@ from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import Design, mapped_design
 from marginrank.designs.mapped import check_store
 from marginrank.designs.scaling import Scale, column_scale, steady
-from marginrank.estimators.alpha_searches import Found, Row
 from marginrank.estimators.pairwise import PairwiseRanker
-from marginrank.estimators.problems import Part
-from marginrank.estimators.spaces import MappedColumns, Space, rows_to_map, scaled_map
-from marginrank.estimators.training import Training
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import FeatureMap, FourierFeatures, NystroemFeatures
 from marginrank.feature_maps.gamma import resolve_gamma
@@ -26,7 +22,6 @@ from marginrank.feature_maps.kernel_columns import KERNELS
 from marginrank.feature_maps.kernel_units import UNITS
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.metrics import Metric
-from marginrank.model_selection import Rule, Search, Selection
 from marginrank.parameters import (
     check_choice,
     check_count,
@@ -39,6 +34,11 @@ from marginrank.solvers import Solver
 from marginrank.storage.chunks import ChunkedMatrix
 from marginrank.system.memory import physical_memory
 from marginrank.system.threads import resolve_threads
+from marginrank.training.alpha_searches import Found, Row
+from marginrank.training.fitting import Training
+from marginrank.training.problems import Part
+from marginrank.training.selection import Rule, Search, Selection
+from marginrank.training.spaces import MappedColumns, Space, rows_to_map, scaled_map
 
 # gamma="auto" tries these times "scale": on OHSUMED the best lies at a sixteenth.
 _FACTORS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)

@@ -20,8 +20,6 @@ from marginrank.data.finite import check_finite_results, extremes, finite_arithm
 from marginrank.data.queries import check_qid
 from marginrank.data.validation import Vector
 from marginrank.designs import Design, matrix_design
-from marginrank.estimators.evaluation_sets import EvaluationSet, read_evaluation_sets
-from marginrank.estimators.problems import Problem
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import ComparesPairs, Loss
 from marginrank.metrics import Metric, pairwise_error
@@ -29,6 +27,8 @@ from marginrank.metrics.names import parse_metrics
 from marginrank.model import RankingModel
 from marginrank.parameters import check_choice, check_flag, check_verbose
 from marginrank.system.threads import resolve_threads
+from marginrank.training.evaluation_sets import EvaluationSet, read_evaluation_sets
+from marginrank.training.problems import Problem
 
 # How the training ran, not what came out of it: the same model shall give the same file.
 _NOT_IN_MODEL = {"n_jobs", "verbose"}

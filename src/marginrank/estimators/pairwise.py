@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 from marginrank.estimators.certified import CertifiedRanker
-from marginrank.estimators.problems import PairProblem, QueryProblem
-from marginrank.estimators.whole_fits import fitted_whole
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES
 from marginrank.parameters import check_choice, check_count, check_positive
 from marginrank.solvers import SOLVERS, Solver
 from marginrank.system.threads import resolve_threads
+from marginrank.training.problems import PairProblem, QueryProblem
+from marginrank.training.whole_fits import fitted_whole
 
 
 class PairwiseRanker(CertifiedRanker):

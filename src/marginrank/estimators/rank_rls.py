@@ -15,25 +15,25 @@ from sklearn.utils.validation import check_is_fitted
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
 from marginrank.designs.scaling import Scale
-from marginrank.estimators.direct_runs import DirectRuns
-from marginrank.estimators.evaluation_sets import EvaluationSet
-from marginrank.estimators.least_squares_runs import LeastSquaresRuns, Outcome
 from marginrank.estimators.linear import LinearRanker
-from marginrank.estimators.problems import PairProblem, Problem, QueryProblem
-from marginrank.estimators.progress import ProgressLine
-from marginrank.estimators.spaces import RawColumns
-from marginrank.estimators.targets import check_target_counts, split_targets
-from marginrank.estimators.whole_fits import BestSoFar, fitted_whole
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.metrics import Metric
-from marginrank.model_selection import Rule, Search
 from marginrank.parameters import check_choice, check_count, check_positive
 from marginrank.solvers import Callback
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.solvers.spectral import direct_pays
 from marginrank.storage.chunks import ChunkedMatrix
 from marginrank.system.threads import one_blas_thread, resolve_threads
+from marginrank.training.direct_runs import DirectRuns
+from marginrank.training.evaluation_sets import EvaluationSet
+from marginrank.training.least_squares_runs import LeastSquaresRuns, Outcome
+from marginrank.training.problems import PairProblem, Problem, QueryProblem
+from marginrank.training.progress import ProgressLine
+from marginrank.training.selection import Rule, Search
+from marginrank.training.spaces import RawColumns
+from marginrank.training.targets import check_target_counts, split_targets
+from marginrank.training.whole_fits import BestSoFar, fitted_whole
 
 _PATIENCE = 10
 _FOLDS = 5

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from marginrank.designs.scaling import Scale
 from marginrank.estimators.pairwise import PairwiseRanker
 from marginrank.metrics import Metric
-from marginrank.model_selection import Rule
+from marginrank.training.selection import Rule
 
 
 class RankSVM(PairwiseRanker):

@@ -8,19 +8,19 @@ from typing import Any, Literal
 
 from marginrank.data import RankingData
 from marginrank.designs.scaling import Scale
-from marginrank.estimators.alpha_searches import Found
 from marginrank.estimators.certified import CertifiedRanker
-from marginrank.estimators.problems import QueryProblem
-from marginrank.estimators.whole_fits import fitted_whole
-from marginrank.estimators.zero_models import Verdict, judge
 from marginrank.exceptions import ZeroModelWarning, shown
 from marginrank.losses.structured import TargetOptions
 from marginrank.metrics import Metric
-from marginrank.model_selection import Rule
 from marginrank.parameters import check_choice, check_count, check_positive
 from marginrank.solvers import SOLVERS, Solver, SolverResult
-from marginrank.structured_targets import Aim, lowest_good_label, read_aim
 from marginrank.system.threads import one_blas_thread, resolve_threads
+from marginrank.training.alpha_searches import Found
+from marginrank.training.problems import QueryProblem
+from marginrank.training.selection import Rule
+from marginrank.training.structured_targets import Aim, lowest_good_label, read_aim
+from marginrank.training.whole_fits import fitted_whole
+from marginrank.training.zero_models import Verdict, judge
 
 _SOLVERS = ("bundle", "lbfgs")
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from marginrank.data.validation import Vector
 from marginrank.exceptions import MarginRankError
-from marginrank.model_selection import Selection
 from marginrank.paths.selection import PathSelection
+from marginrank.training.selection import Selection
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,14 +13,14 @@ from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import ColumnTransform, MatrixDesign
 from marginrank.designs.columns import IDENTITY
 from marginrank.exceptions import MarginRankError
-from marginrank.least_squares_certificate import LeastSquaresCertificate, Model
 from marginrank.parameters import check_count, check_grid, check_positive
-from marginrank.paths.lower_lines import LowerLines, Node
 from marginrank.paths.path_base import PathOrigin, RankPath
-from marginrank.paths.tracing import mixed
 from marginrank.rounding import UNIT, relative_gap, upward
 from marginrank.solvers.spectral import SpectralPath
 from marginrank.system.threads import resolve_threads
+from marginrank.training.least_squares_certificate import LeastSquaresCertificate, Model
+from marginrank.training.lower_lines import LowerLines, Node
+from marginrank.training.tracing import mixed
 
 Array = NDArray[np.float64]
 _ROUNDING = 1e-12

@@ -20,7 +20,6 @@ from marginrank.designs.columns import IDENTITY
 from marginrank.designs.gram import centred_gram
 from marginrank.designs.scaling import Scale
 from marginrank.exceptions import MarginRankError
-from marginrank.least_squares_certificate import LeastSquaresCertificate
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences, Loss
 from marginrank.objective import natural_alpha
 from marginrank.parameters import check_choice, check_positive, check_verbose
@@ -28,11 +27,12 @@ from marginrank.paths.arithmetic import check_path, finite_path
 from marginrank.paths.linear_model import LeastSquaresPath, LinearPath, LinearRankPath
 from marginrank.paths.linear_progress import LinearPathLine, LinearPathProgress
 from marginrank.paths.path_base import PathOrigin
-from marginrank.paths.tracing import PathTracer
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.solvers.spectral import SpectralPath, direct_pays
 from marginrank.storage.chunks import ChunkedMatrix
 from marginrank.system.threads import one_blas_thread, resolve_threads
+from marginrank.training.least_squares_certificate import LeastSquaresCertificate
+from marginrank.training.tracing import PathTracer
 
 _DECADES = 1e-5  # alpha_min by default, of alpha_max
 _DIRECT_ALPHAS = 200

@@ -17,10 +17,10 @@ from marginrank.data.validation import Matrix, Vector
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.metrics import Metric, parse_metric
 from marginrank.model import RankingModel
-from marginrank.model_selection import MOST_ALPHAS, Rule
 from marginrank.parameters import check_count, check_positive
 from marginrank.paths.selection import PathSelection, select_on_rows
 from marginrank.system.threads import one_blas_thread
+from marginrank.training.selection import MOST_ALPHAS, Rule
 
 
 @dataclass(frozen=True)

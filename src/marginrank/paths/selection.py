@@ -13,7 +13,7 @@ from marginrank.data import RankingData
 from marginrank.data.validation import Matrix, Vector
 from marginrank.metrics import Metric
 from marginrank.model import RankingModel
-from marginrank.model_selection import Rule, Search, Selection
+from marginrank.training.selection import Rule, Search, Selection
 
 Array = NDArray[np.float64]
 # Metrics of this many scores at a time: labels are repeated for each vector.
@@ -116,7 +116,7 @@ def select_on_rows(
     predict : callable
         From rows and one alpha to the scores of the model that is delivered there.
     metric, rule
-        As in :class:`marginrank.model_selection.Search`.
+        As in :class:`marginrank.training.selection.Search`.
     n_jobs : int or None
         Threads of the metrics.
     """

@@ -18,8 +18,8 @@ from marginrank.paths.arithmetic import finite_path
 from marginrank.paths.linear_model import LinearRankPath
 from marginrank.paths.linear_path import PathProblem, certified_path, path_problem, training_data
 from marginrank.paths.path_base import PathOrigin
-from marginrank.structured_targets import lowest_good_label, read_aim
 from marginrank.system.threads import one_blas_thread, resolve_threads
+from marginrank.training.structured_targets import lowest_good_label, read_aim
 
 
 def structured_rank_path(

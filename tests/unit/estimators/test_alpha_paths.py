@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from marginrank import KernelRankSVM, RankingData, RankSVM, StructuredRankSVM, write_dataset
-from marginrank.estimators import descents, training
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import evaluate, pairwise_error
-from marginrank.paths.tracing import PathTracer
+from marginrank.training import descents, fitting
+from marginrank.training.tracing import PathTracer
 
 DENSE = np.geomspace(1.0, 1e-4, 41)
 # What models of the curve may be off by is 2e-3 of the objective: on so few rows some pairs change sides.
@@ -113,16 +113,16 @@ def test_where_the_path_stalls_the_grid_goes_on(monkeypatch, folds):
 
 
 def test_where_steps_get_dear_the_grid_goes_on(monkeypatch):
-    monkeypatch.setattr(training, "_DEAREST_STEP", 3.0)
+    monkeypatch.setattr(fitting, "_DEAREST_STEP", 3.0)
     knots = []
-    trace = training.Training.trace
+    trace = fitting.Training.trace
 
     def counting(self, *arguments):
         tracer, status = trace(self, *arguments)
         knots.append((len(tracer.alphas), status))
         return tracer, status
 
-    monkeypatch.setattr(training.Training, "trace", counting)
+    monkeypatch.setattr(fitting.Training, "trace", counting)
     model = RankSVM(alpha="auto").fit(X, Y, **ON_SET)
     ((n_knots, status),) = knots
     assert (status, n_knots < 30) == ("stopped", True)
@@ -220,9 +220,9 @@ def test_each_gamma_has_a_curve_of_its_own_range():
 
 def test_data_on_disk_give_the_same_curve_along_a_path(tmp_path, monkeypatch):
     traced = []
-    trace = training.Training.trace
+    trace = fitting.Training.trace
     monkeypatch.setattr(
-        training.Training, "trace", lambda self, *rest: traced.append(self.design) or trace(self, *rest)
+        fitting.Training, "trace", lambda self, *rest: traced.append(self.design) or trace(self, *rest)
     )
     data, held = RankingData(X, Y, qid=QID), RankingData(XV, YV, qid=QV)
     on_disk = write_dataset(tmp_path / "a.mrd", data, chunk_rows=50)

@@ -14,7 +14,7 @@ import marginrank
 from impatience import Impatient, any_call, works
 from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM, write_dataset
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss
-from marginrank.structured_targets import TargetOptions, read_aim
+from marginrank.training.structured_targets import TargetOptions, read_aim
 
 GRID = [1.0, 0.1, 0.01]
 DENSE = np.geomspace(1.0, 0.2, 9)

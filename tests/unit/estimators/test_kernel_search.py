@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from marginrank import KernelRankSVM
-from marginrank.estimators import spaces
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import NystroemFeatures
 from marginrank.metrics import evaluate, pairwise_error
-from marginrank.model_selection import Search
+from marginrank.training import spaces
+from marginrank.training.selection import Search
 
 ALPHAS, GAMMAS = [1.0, 1e-2, 1e-4], [0.05, 1.0, 20.0]
 SETTINGS = {"n_components": 25, "dtype": "float64", "random_state": 0, "tol": 1e-7}

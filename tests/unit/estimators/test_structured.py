@@ -11,10 +11,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from marginrank import RankingData, RankingModel, RankSVM, StructuredRankSVM
-from marginrank.estimators.training import Training
 from marginrank.exceptions import ZeroModelWarning
 from marginrank.losses.structured import TargetOptions, structured_loss
 from marginrank.metrics import evaluate, pairwise_error
+from marginrank.training.fitting import Training
 
 COMBO = {"map": 1.0, "ndcg@10": 0.5, "mrr@5": 2.0}
 WELL_POSED = ["auc", "map", "ndcg@10", "mrr@10", COMBO]

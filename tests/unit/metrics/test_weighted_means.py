@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from marginrank.metrics.evaluator import weighted_mean, weighted_means
-from marginrank.model_selection import Search
+from marginrank.training.selection import Search
 
 
 @pytest.fixture(params=[1, 7, 8, 9, 129, 1000])

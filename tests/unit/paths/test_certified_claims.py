@@ -15,7 +15,7 @@ from marginrank import RankingData, StructuredRankSVM
 from marginrank.exceptions import MarginRankError, ZeroModelWarning
 from marginrank.losses.structured import TargetOptions
 from marginrank.paths import kernel_rank_path, rank_path, rank_rls_path, structured_rank_path
-from marginrank.structured_targets import read_aim
+from marginrank.training.structured_targets import read_aim
 from path_oracle import values
 
 EPS = 1e-3

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from marginrank.designs import Design
-from marginrank.estimators.evaluation_sets import EvaluationSet, Record, better
-from marginrank.estimators.spaces import Space
 from marginrank.solvers import Progress
+from marginrank.training.evaluation_sets import EvaluationSet, Record, better
+from marginrank.training.spaces import Space
 
 
 class Recorder:

@@ -21,12 +21,12 @@ from marginrank.data.validation import Vector
 from marginrank.designs import Design
 from marginrank.losses import Loss
 from marginrank.objective import Objective, Point, combination, find_gradients
-from marginrank.paths.knot_spacing import knots_between
-from marginrank.paths.lower_lines import LowerLines, Node, middle, on_chord
-from marginrank.paths.starting_points import Knot, between, combined_start, knot_of, nearest_start
 from marginrank.rounding import upward
 from marginrank.solvers import Callback, CuttingPlanes, QuasiNewton, Solver, SolverResult
 from marginrank.solvers.inverse_hessian import InverseHessian
+from marginrank.training.knot_spacing import knots_between
+from marginrank.training.lower_lines import LowerLines, Node, middle, on_chord
+from marginrank.training.starting_points import Knot, between, combined_start, knot_of, nearest_start
 
 # How far the knots lie apart at eps = 1e-3; what models between them miss grows with the distance. Farther
 # apart they need as many solutions between them, closer each one costs its start.

@@ -22,10 +22,10 @@ from marginrank.designs.blocks import BlockMap
 from marginrank.designs.columns import IDENTITY
 from marginrank.designs.mapped import Store
 from marginrank.designs.scaling import Scale
-from marginrank.estimators.problems import Part
 from marginrank.feature_maps import FeatureMap
-from marginrank.model_selection import Rows
 from marginrank.system.memory import check_columns
+from marginrank.training.problems import Part
+from marginrank.training.selection import Rows
 
 
 class Space(Protocol):

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from marginrank.data.validation import Vector
 from marginrank.designs import Design
-from marginrank.estimators.training import Training
-from marginrank.paths.tracing import PathTracer, mixed, steps_between
 from marginrank.rounding import UNIT
 from marginrank.solvers import Callback, SolverResult
+from marginrank.training.fitting import Training
+from marginrank.training.tracing import PathTracer, mixed, steps_between
 
 Array = NDArray[np.float64]
 

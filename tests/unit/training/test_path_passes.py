@@ -5,8 +5,8 @@ import pytest
 
 from marginrank.designs import MatrixDesign
 from marginrank.paths import rank_path
-from marginrank.paths.knot_spacing import knots_between
-from marginrank.paths.tracing import PathTracer
+from marginrank.training.knot_spacing import knots_between
+from marginrank.training.tracing import PathTracer
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from marginrank.data.validation import Vector
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.metrics import Evaluator, Metric
 from marginrank.metrics.evaluator import mean_over_targets, weighted_means
-from marginrank.model_selection import Search, Selection
 from marginrank.parameters import as_list
+from marginrank.training.selection import Search, Selection
 
 Array = NDArray[np.float64]
 #: From X, y and qid (y and qid may be None for RankingData) to validated data and its targets.

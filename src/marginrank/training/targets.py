@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
-from marginrank.estimators.evaluation_sets import EvaluationSet
 from marginrank.exceptions import MarginRankError
+from marginrank.training.evaluation_sets import EvaluationSet
 
 
 def split_targets(X: Any, y: Any) -> tuple[Any, NDArray[np.float64] | None]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from marginrank.data.validation import Vector
 from marginrank.designs import ColumnTransform
-from marginrank.model_selection import Search, Selection
 from marginrank.solvers import ShiftedCG
+from marginrank.training.selection import Search, Selection
 
 Array = NDArray[np.float64]
 #: From scores (k, n_targets, n_rows) to figures (k,) and what they are means of (k, n_parts).

@@ -16,7 +16,7 @@ from marginrank.designs import ComparedRows
 from marginrank.losses import Loss
 from marginrank.metrics import Evaluator
 from marginrank.metrics.evaluator import mean_over_targets
-from marginrank.model_selection import Rows, Search
+from marginrank.training.selection import Rows, Search
 
 Array = NDArray[np.float64]
 

@@ -17,16 +17,16 @@ from marginrank.designs import ColumnTransform
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.gram import centred_gram
 from marginrank.designs.gram_sums import GramSums, PartialGram
-from marginrank.estimators.evaluation_sets import EvaluationSet, Record
-from marginrank.estimators.least_squares_runs import Outcome
-from marginrank.estimators.problems import QueryProblem
-from marginrank.estimators.spaces import RawColumns
-from marginrank.least_squares_certificate import Claim, LeastSquaresCertificate, Model
 from marginrank.metrics.evaluator import mean_over_targets
-from marginrank.model_selection import Rows, Search, Selection, default_alphas
 from marginrank.solvers import Progress
 from marginrank.solvers.leave_query_out import leave_query_out_scores
 from marginrank.solvers.spectral import SpectralPath
+from marginrank.training.evaluation_sets import EvaluationSet, Record
+from marginrank.training.least_squares_certificate import Claim, LeastSquaresCertificate, Model
+from marginrank.training.least_squares_runs import Outcome
+from marginrank.training.problems import QueryProblem
+from marginrank.training.selection import Rows, Search, Selection, default_alphas
+from marginrank.training.spaces import RawColumns
 
 Array = NDArray[np.float64]
 

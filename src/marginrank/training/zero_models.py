@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from marginrank.estimators.training import Training
 from marginrank.solvers import Progress, SolverResult
+from marginrank.training.fitting import Training
 
 #: "fits": w = 0 is not known to be the best model. "unknown": it is, but for neither reason as far as known.
 Verdict: TypeAlias = Literal["fits", "degenerate", "alpha", "unknown"]

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import ColumnTransform
-from marginrank.estimators.evaluation_sets import EvaluationSet, Record
-from marginrank.estimators.problems import Held, Part, Problem
-from marginrank.estimators.spaces import RawColumns
-from marginrank.estimators.validation_table import FoldTables, Measure, ValidationTable
-from marginrank.least_squares_certificate import Claim, LeastSquaresCertificate, Model
-from marginrank.model_selection import Search, Selection, default_alphas, no_figure
 from marginrank.normal_equations import NormalEquations
 from marginrank.rounding import relative_gap
 from marginrank.solvers import Callback, Progress, ShiftedCG
+from marginrank.training.evaluation_sets import EvaluationSet, Record
+from marginrank.training.least_squares_certificate import Claim, LeastSquaresCertificate, Model
+from marginrank.training.problems import Held, Part, Problem
+from marginrank.training.selection import Search, Selection, default_alphas, no_figure
+from marginrank.training.spaces import RawColumns
+from marginrank.training.validation_table import FoldTables, Measure, ValidationTable
 
 Array = NDArray[np.float64]
 

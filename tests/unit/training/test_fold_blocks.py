@@ -15,12 +15,12 @@ from scipy import sparse
 from marginrank import KernelRankSVM, RankingData, RankSVM, StructuredRankSVM, write_dataset
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
-from marginrank.estimators import alpha_searches, fold_blocks
-from marginrank.estimators.fold_blocks import folds_at_once
-from marginrank.estimators.spaces import MappedColumns, RawColumns
 from marginrank.feature_maps import FourierFeatures
 from marginrank.storage.chunks import PassLoader
 from marginrank.storage.engines import RemoteMatrix
+from marginrank.training import alpha_searches, fold_blocks
+from marginrank.training.fold_blocks import folds_at_once
+from marginrank.training.spaces import MappedColumns, RawColumns
 
 FEW, MANY = np.array([1.0, 1e-2, 1e-4]), np.geomspace(1.0, 1e-2, 33)
 

@@ -6,7 +6,7 @@ from sklearn.model_selection import GroupKFold
 
 from marginrank import RankingData
 from marginrank.exceptions import MarginRankError
-from marginrank.model_selection import Search, check_alphas, default_alphas
+from marginrank.training.selection import Search, check_alphas, default_alphas
 
 ALPHAS = np.array([1.0, 0.1, 0.01, 0.001])
 

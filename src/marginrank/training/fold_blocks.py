@@ -14,16 +14,16 @@ from marginrank.designs import ColumnTransform, Design, TransformedDesign
 from marginrank.designs.lockstep import Asks, in_lockstep
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
-from marginrank.estimators.descents import Descent
-from marginrank.estimators.problems import Array, Held, Part
-from marginrank.estimators.progress import ProgressLine
-from marginrank.estimators.spaces import MappedColumns, RawColumns, Space
-from marginrank.estimators.training import Training
-from marginrank.model_selection import Rows
 from marginrank.solvers import Callback
 from marginrank.storage.chunks import ChunkedMatrix
 from marginrank.storage.engines import RemoteMatrix
 from marginrank.system.memory import physical_memory
+from marginrank.training.descents import Descent
+from marginrank.training.fitting import Training
+from marginrank.training.problems import Array, Held, Part
+from marginrank.training.progress import ProgressLine
+from marginrank.training.selection import Rows
+from marginrank.training.spaces import MappedColumns, RawColumns, Space
 
 #: Trains a fold: adds its models to a descent, and tells those who listen to its progress.
 Descend = Callable[[Training, Descent, Sequence[Callback]], None]

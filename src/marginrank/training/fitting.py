@@ -10,13 +10,13 @@ from typing import NamedTuple
 from marginrank.data.validation import Vector
 from marginrank.designs import ColumnTransform, Design
 from marginrank.designs.base import evaluating
-from marginrank.estimators.problems import Part
-from marginrank.estimators.spaces import Space
 from marginrank.losses import Loss
 from marginrank.objective import Objective, natural_alpha
-from marginrank.paths.tracing import PathTracer, minimize
 from marginrank.solvers import Callback, CuttingPlanes, Progress, Solver, SolverResult
 from marginrank.solvers.inverse_hessian import InverseHessian
+from marginrank.training.problems import Part
+from marginrank.training.spaces import Space
+from marginrank.training.tracing import PathTracer, minimize
 
 # With few features a pass costs about as much as one evaluation of the loss, and solvers know the curvature,
 # so that ten evaluations for a better start save too little: 2 % of the passes on MQ2008, 16 % on text.

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from marginrank.data.validation import Vector
 from marginrank.designs import Design
-from marginrank.estimators.descents import Descent, descend
-from marginrank.estimators.evaluation_sets import EvaluationSet
-from marginrank.estimators.fold_blocks import Fold, folds_at_once, folds_trained
-from marginrank.estimators.problems import Held, Part
-from marginrank.estimators.recorder import Recorder
-from marginrank.estimators.training import Training
-from marginrank.model_selection import Search, Selection, default_alphas
-from marginrank.paths.tracing import mixed
 from marginrank.solvers import Callback, SolverResult
+from marginrank.training.descents import Descent, descend
+from marginrank.training.evaluation_sets import EvaluationSet
+from marginrank.training.fitting import Training
+from marginrank.training.fold_blocks import Fold, folds_at_once, folds_trained
+from marginrank.training.problems import Held, Part
+from marginrank.training.recorder import Recorder
+from marginrank.training.selection import Search, Selection, default_alphas
+from marginrank.training.tracing import mixed
 
 Array = NDArray[np.float64]
 

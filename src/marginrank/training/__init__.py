@@ -1,0 +1,1 @@
+"""The one room that trains: problems, fits at one alpha, paths, folds, and the choice of alpha."""

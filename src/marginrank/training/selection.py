@@ -1,0 +1,308 @@
+"""Choosing alpha: grids, folds, validation curves and the rule that picks from them.
+
+``alpha="auto"`` means the same in every estimator and is built here; estimators bring only the engine that
+makes it cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank.data import RankingData
+from marginrank.data.validation import Vector, as_array
+from marginrank.data.weights import moderate
+from marginrank.exceptions import MarginRankError, shown
+from marginrank.metrics import Evaluator, Metric, parse_metric
+from marginrank.metrics.evaluator import weighted_means
+from marginrank.parameters import (
+    check_choice,
+    check_count,
+    check_grid,
+    check_number,
+    check_positive,
+    whole_number,
+)
+
+Rule = Literal["best", "one_se"]
+Rows = NDArray[np.int64]
+
+# Rows and pairs come in any order, often sorted by label: folds take them by a fixed permutation.
+_FOLD_SEED = 20120
+#: More alphas than anyone looks at; a guard against a slip of the keyboard.
+MOST_ALPHAS = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The chosen alpha, and what it was chosen from.
+
+    ``curve`` is the mean of the metric at each alpha; ``std`` the standard error of that mean over the folds,
+    or over the queries of a validation set (NaN where there is only one).
+    """
+
+    index: int
+    alphas: Vector
+    curve: Vector
+    std: Vector
+
+    @property
+    def alpha(self) -> float:
+        """The chosen one."""
+        return float(self.alphas[self.index])
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a user asked for with ``alpha="auto"``; checked when it is made.
+
+    Parameters
+    ----------
+    alphas : array-like or None
+        The grid; None leaves it to the estimator.
+    metric : str or Metric
+        What to select by.
+    cv : int, splitter, or iterable of (train, test) row numbers
+        Folds, where there is no validation set.
+    rule : {"best", "one_se"}
+        The best mean, or the largest alpha within one standard error of it.
+    """
+
+    alphas: Any = None
+    metric: str | Metric = "pairwise_error"
+    cv: Any = 5
+    rule: Rule = "best"
+    parsed: Metric = field(init=False)
+
+    def __post_init__(self) -> None:
+        check_choice("rule", self.rule, ("best", "one_se"))
+        object.__setattr__(self, "alphas", None if self.alphas is None else check_alphas(self.alphas))
+        object.__setattr__(self, "parsed", parse_metric(self.metric))
+        _check_cv(self.cv)
+
+    def select(self, alphas: Vector, values: NDArray[np.float64], weight: Vector | None = None) -> Selection:
+        """Choose from a table of the metric.
+
+        Parameters
+        ----------
+        alphas : ndarray of shape (n_alphas,)
+            The grid.
+        values : ndarray of shape (n_parts, n_alphas)
+            The metric on each fold, or on each query of a validation set; NaN where it does not count.
+        weight : ndarray of shape (n_parts,), optional
+            Weights of the parts.
+
+        Examples
+        --------
+        >>> values = np.array([[0.30, 0.20, 0.21], [0.34, 0.22, 0.22], [0.32, 0.24, 0.23]])
+        >>> Search(rule="best").select(np.array([1.0, 0.1, 0.01]), values).alpha
+        0.1
+        """
+        curve, std, counted = _mean_and_error(values, weight)
+        if not np.isfinite(curve).all():
+            raise no_figure(self.parsed)
+        if self.rule == "one_se" and counted < 2:
+            raise MarginRankError(
+                "rule='one_se' needs at least two folds, or a validation set of at least two queries; "
+                "use rule='best'."
+            )
+        signed = -curve if self.parsed.higher_is_better else curve
+        best = _largest_alpha(alphas, signed <= signed.min())
+        if self.rule == "best":
+            return Selection(best, alphas, curve, std)
+        return Selection(_largest_alpha(alphas, signed <= signed[best] + std[best]), alphas, curve, std)
+
+    def select_so_far(self, alphas: Vector, values: NDArray[np.float64]) -> Selection:
+        """Choose from what an interrupt left: the figures of one fold alone have no standard error to go by.
+
+        Examples
+        --------
+        >>> values = np.array([[0.30, 0.20, 0.21]])
+        >>> Search(rule="one_se").select_so_far(np.array([1.0, 0.1, 0.01]), values).alpha
+        0.1
+        """
+        search = self if len(values) > 1 else replace(self, rule="best")
+        return search.select(alphas, values)
+
+    def best_of(self, selections: Sequence[Selection]) -> int:
+        """Return the number of the selection whose curve has the best figure; the first of equals.
+
+        Examples
+        --------
+        >>> curves = [np.array([0.3, 0.2]), np.array([0.1, 0.4])]
+        >>> Search().best_of([Selection(0, np.ones(2), curve, curve) for curve in curves])
+        1
+        """
+        if self.parsed.higher_is_better:
+            return int(np.argmax([selection.curve.max() for selection in selections]))
+        return int(np.argmin([selection.curve.min() for selection in selections]))
+
+    def evaluator(self, data: RankingData, y: Vector | None = None, n_jobs: int | None = None) -> Evaluator:
+        """Return what measures scores of these rows by the metric, against their labels or others."""
+        return Evaluator(data, {str(self.parsed): self.parsed}, y=y, n_jobs=n_jobs)
+
+    def query_folds(self, data: RankingData) -> list[tuple[Rows, Rows]]:
+        """Split the rows: whole queries together where there are queries, else row by row.
+
+        Examples
+        --------
+        >>> data = RankingData([[0]] * 6, y=[0, 1] * 3, qid=["a", "a", "b", "b", "c", "c"])
+        >>> [test.tolist() for _, test in Search(cv=3).query_folds(data)]
+        [[2, 3], [4, 5], [0, 1]]
+        """
+        if not isinstance(self.cv, Integral):
+            return _given_folds(self.cv, data)
+        if data.query_ids is None:
+            return _dealt(data.n_rows, int(self.cv), "rows")
+        # Heaviest first, each to the lightest fold: folds of nearly equal size, whatever the order.
+        sizes = np.diff(data.query_ptr)
+        counted = np.flatnonzero(sizes)
+        _check_enough(len(counted), int(self.cv), "queries")
+        rng = np.random.default_rng(_FOLD_SEED)
+        shuffled = rng.permutation(counted)
+        fold_of, load = np.zeros(data.n_queries, dtype=np.int64), np.zeros(int(self.cv))
+        for query in shuffled[np.argsort(-sizes[shuffled], kind="stable")]:
+            lightest = int(np.argmin(load))
+            fold_of[query] = lightest
+            load[lightest] += sizes[query]
+        by_row = data.in_original_order(np.repeat(fold_of, sizes))
+        return [(np.flatnonzero(by_row != k), np.flatnonzero(by_row == k)) for k in range(int(self.cv))]
+
+    def pair_folds(self, n_pairs: int) -> list[tuple[Rows, Rows]]:
+        """Split the numbers of explicit pairs."""
+        if not isinstance(self.cv, Integral):
+            raise MarginRankError(
+                f"cv must be a number of folds where pairs are learnt from; got {shown(self.cv)}. "
+                "Or pass labelled rows as eval_set."
+            )
+        if self.parsed.name != "pairwise_error":
+            raise MarginRankError(
+                f"Held-out pairs tell the pairwise error only; got metric={str(self.parsed)!r}. "
+                "Pass labelled rows as eval_set to select by it."
+            )
+        return _dealt(n_pairs, int(self.cv), "pairs")
+
+
+def no_figure(metric: Metric) -> MarginRankError:
+    """Return what to raise where nothing can be selected by a metric."""
+    return MarginRankError(
+        f"{metric} has no value on the validation rows: no query there counts for it (is qid unique per "
+        "row?). Use other folds, a larger validation set, or another metric."
+    )
+
+
+def check_alphas(alphas: Any) -> Vector:
+    """Return a grid of alphas: finite, positive and distinct, in descending order.
+
+    Examples
+    --------
+    >>> check_alphas([0.1, 1.0])
+    array([1. , 0.1])
+    """
+    return np.unique(check_grid(alphas, "alphas"))[::-1]
+
+
+def default_alphas(scale: float, n_alphas: int = 17, decades: float = 8.0) -> Vector:
+    """Return a logarithmic grid that ends one decade above ``scale``, descending.
+
+    ``scale`` is the alpha at which regularisation and risk balance; with it the grid follows the units of the
+    features.
+
+    Examples
+    --------
+    >>> default_alphas(1e-2, n_alphas=5, decades=4).tolist()
+    [0.1, 0.01, 0.001, 0.0001, 1e-05]
+    """
+    n_alphas = check_count(n_alphas, "n_alphas", most=MOST_ALPHAS)
+    decades = check_positive(decades, "decades")
+    undefined = isinstance(scale, float) and not np.isfinite(scale)  # of features that are all constant, say
+    scale = 0.0 if undefined else check_number(scale, "scale")
+    if scale <= 0.0:
+        scale = 1e-2
+    exponents = np.log10(scale) + 1.0 - np.linspace(0.0, decades, n_alphas)
+    return np.array([float(f"{10.0**e:.3g}") for e in exponents])
+
+
+def _mean_and_error(values: NDArray[np.float64], weight: Vector | None) -> tuple[Vector, Vector, int]:
+    counts = ~np.isnan(values).any(axis=1)
+    part = values[counts].T
+    n = part.shape[1]
+    w = np.ones(n) if weight is None else moderate(weight[counts])
+    total = float(w.sum())
+    if n == 0 or total <= 0.0:
+        nothing = np.full(values.shape[1], np.nan)
+        return nothing, nothing, 0
+    mean = weighted_means(part, None if weight is None else w)
+    if n == 1:
+        return mean, np.full(values.shape[1], np.nan), 1
+    # The variance of a weighted mean, with the small-sample correction that equal weights need.
+    squares = np.square(part - mean[:, None]) * np.square(w / total)
+    return mean, np.sqrt(squares.sum(axis=-1) * n / (n - 1)), n
+
+
+def _largest_alpha(alphas: Vector, candidates: NDArray[np.bool_]) -> int:
+    return int(np.argmax(np.where(candidates, alphas, -np.inf)))
+
+
+def _check_enough(found: int, folds: int, what: str) -> None:
+    if found < folds:
+        raise MarginRankError(
+            f"cv={shown(folds)} wants as many folds, but there are {found} {what}; give a smaller cv, "
+            "or an eval_set."
+        )
+
+
+def _dealt(n: int, folds: int, what: str) -> list[tuple[Rows, Rows]]:
+    _check_enough(n, folds, what)
+    shuffled = np.random.default_rng(_FOLD_SEED).permutation(n)
+    parts = [np.sort(shuffled[k::folds]) for k in range(folds)]
+    return [(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), parts[k]) for k in range(folds)]
+
+
+def _check_cv(cv: Any) -> None:
+    folds = whole_number(cv)
+    if folds is not None and folds < 2:
+        raise MarginRankError(f"cv must be at least 2 folds; got {shown(cv)}.")
+    splits = isinstance(cv, Iterable) and not isinstance(cv, str | bytes | Mapping | Set)
+    if folds is None and not _is_splitter(cv) and (not splits or getattr(cv, "ndim", 1) == 0):
+        raise _no_folds(cv)
+
+
+def _is_splitter(cv: Any) -> bool:
+    return callable(getattr(cv, "split", None)) and not isinstance(cv, str | bytes | type | ModuleType)
+
+
+def _no_folds(cv: Any) -> MarginRankError:
+    return MarginRankError(
+        f"cv must be a number of folds, a splitter, or a list of (train, test) row numbers; got {shown(cv)}."
+    )
+
+
+def _given_folds(cv: Any, data: RankingData) -> list[tuple[Rows, Rows]]:
+    """Return the folds of a splitter or of a list of splits."""
+    if _is_splitter(cv):
+        cv = cv.split(np.zeros((data.n_rows, 1)), data.y, data.qid)
+    splits = list(cv)
+    if not all(isinstance(split, tuple | list) and len(split) == 2 for split in splits):
+        raise _no_folds(cv)
+    folds = [(_row_numbers(train, data.n_rows), _row_numbers(test, data.n_rows)) for train, test in splits]
+    if not folds:
+        raise MarginRankError("cv gave no folds.")
+    return folds
+
+
+def _row_numbers(rows: Any, n_rows: int) -> Rows:
+    found = as_array(rows, "Each split of cv")
+    if found.dtype == bool and found.shape == (n_rows,):
+        found = np.flatnonzero(found)
+    if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
+        raise MarginRankError("Each split of cv must be two lists of row numbers that are not empty.")
+    if found.min() < 0 or found.max() >= n_rows:
+        raise MarginRankError(f"Row numbers of cv must be from 0 to {n_rows - 1}; got {found.max()}.")
+    return np.unique(found).astype(np.int64)
