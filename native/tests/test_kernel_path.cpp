@@ -87,13 +87,10 @@ Problem random_problem(unsigned seed, std::size_t n, Kind kind, bool weighted) {
     return p;
 }
 
-Vec clipped_duals(const Problem& p, const KernelPath& path, double lambda) {
+Vec duals(const Problem& p, const KernelPath& path, double lambda) {
     Vec beta(p.winner.size());
     path.duals_at(lambda, beta.data());
-    for (std::size_t i = 0; i < beta.size(); ++i) {
-        CHECK(beta[i] > -1e-5 && beta[i] < p.weight[i] + 1e-5);
-        beta[i] = std::min(std::max(beta[i], 0.0), p.weight[i]);
-    }
+    for (std::size_t i = 0; i < beta.size(); ++i) CHECK(beta[i] >= 0.0 && beta[i] <= p.weight[i]);
     return beta;
 }
 
@@ -123,7 +120,7 @@ void the_gap_is_closed_at_any_lambda() {
             const double first = path.first_breakpoint();
             CHECK(path.advance(crew, 1000000, 1e-5 * first) == PathStatus::kFinished);
             for (double lambda = 2.0 * first; lambda > 1e-5 * first; lambda *= 0.61) {
-                const Vec beta = clipped_duals(p, path, lambda);
+                const Vec beta = duals(p, path, lambda);
                 const double primal = p.primal(beta, lambda);
                 CHECK(primal - p.dual(beta, lambda) <= 1e-7 * primal);
             }
@@ -143,10 +140,28 @@ void sums_at_many_lambdas_are_those_of_the_duals_at_each() {
         Vec sums(lambdas.size() * p.n), expected(p.n);
         path.sums_at(crew, lambdas.data(), lambdas.size(), sums.data());
         for (std::size_t k = 0; k < lambdas.size(); ++k) {
-            marginrank::sum_by_row(p.pairs(), clipped_duals(p, path, lambdas[k]).data(), expected.data(), p.n);
+            marginrank::sum_by_row(p.pairs(), duals(p, path, lambdas[k]).data(), expected.data(), p.n);
             for (std::size_t r = 0; r < p.n; ++r) CHECK(std::abs(sums[k * p.n + r] - expected[r]) <= 1e-9);
         }
     }
+}
+
+// Three pairs without a row in common, of which the first two would pass their upper bounds by a millionth.
+void variables_that_are_held_at_their_bounds_move_no_pair_but_their_own() {
+    Problem p = random_problem(5, 12, Kind::kRbf, false);
+    p.winner.clear(), p.loser.clear(), p.weight.clear(), p.margin.clear();
+    for (std::size_t k = 0; k < 3; ++k) p.add(2 * k, 2 * k + 1, 1e6);
+    const std::vector<std::int32_t> active{0, 1, 2};
+    const double lambda = 0.01;
+    Vec free(3, 0.0), held(3, 0.0), c(p.n, 0.0);
+    marginrank::solve_at(p.kernel.data(), p.n, p.pairs(), p.margin, active, lambda, free.data(), c.data());
+    for (std::size_t k = 0; k < 2; ++k) p.weight[k] = free[k] * (1.0 - 1e-6);
+    CHECK(free[0] > 0.0 && free[1] > 0.0);
+    std::fill(c.begin(), c.end(), 0.0);
+    marginrank::solve_at(p.kernel.data(), p.n, p.pairs(), p.margin, active, lambda, held.data(), c.data());
+    const Vec g = p.scores_times_lambda(held);
+    for (std::size_t k = 0; k < 2; ++k) CHECK(held[k] == p.weight[k] && p.difference(g, k) < lambda);
+    CHECK(held[2] != free[2] && std::abs(p.difference(g, 2) - lambda) <= 1e-14);
 }
 
 void coordinate_ascent_finds_no_better_dual() {
@@ -156,7 +171,7 @@ void coordinate_ascent_finds_no_better_dual() {
     const double first = path.first_breakpoint();
     path.advance(crew, 1000000, 1e-3 * first);
     for (const double lambda : {0.5 * first, 0.1 * first, 0.03 * first}) {
-        const double ours = p.dual(clipped_duals(p, path, lambda), lambda);
+        const double ours = p.dual(duals(p, path, lambda), lambda);
         const double theirs = p.dual(by_coordinate_ascent(p, lambda), lambda);
         CHECK(std::abs(ours - theirs) <= 1e-6 * theirs);
     }
@@ -304,6 +319,7 @@ void cholesky_leaves_dependent_rows_out() {
 int main() {
     the_gap_is_closed_at_any_lambda();
     sums_at_many_lambdas_are_those_of_the_duals_at_each();
+    variables_that_are_held_at_their_bounds_move_no_pair_but_their_own();
     coordinate_ascent_finds_no_better_dual();
     one_pair_follows_its_formula();
     a_cycle_of_equal_weights_has_no_breakpoint();

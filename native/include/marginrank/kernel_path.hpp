@@ -15,12 +15,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "marginrank/kernel_path_algebra.hpp"
 #include "marginrank/kernel_path_log.hpp"
 #include "marginrank/kernel_path_pairs.hpp"
+#include "marginrank/kernel_path_solution.hpp"
 #include "marginrank/parallel.hpp"
 
 namespace marginrank {
@@ -64,7 +64,7 @@ public:
         return status;
     }
 
-    // beta at a lambda that the path has come by, for all pairs.
+    // beta at a lambda that the path has come by, for all pairs, within the bounds.
     void duals_at(double lambda, double* beta) const {
         PathLog::Replay state(pairs_, n_);
         log_.replay_to(pairs_, lambda, state);
@@ -118,12 +118,7 @@ private:
         for (const std::int32_t i : state.active) kept.push_back(state.beta[static_cast<std::size_t>(i)]);
         std::copy(state.c.begin(), state.c.end(), c);
         solve_at(kernel_, n_, pairs_, margin_, state.active, lambda, state.beta.data(), c);
-        for (std::size_t j = 0; j < kept.size(); ++j) {
-            const std::int32_t i = state.active[j];
-            double& beta = state.beta[static_cast<std::size_t>(i)];
-            add_to_rows(pairs_, i, std::min(std::max(beta, 0.0), pairs_.weight[i]) - beta, c);
-            beta = kept[j];
-        }
+        for (std::size_t j = 0; j < kept.size(); ++j) state.beta[static_cast<std::size_t>(state.active[j])] = kept[j];
     }
 
     PathStatus step(double lambda_min) {
@@ -294,10 +289,8 @@ private:
 
     void refactor() {
         ++n_refactorings_;
-        std::vector<double> scale;
         const std::size_t size = active_.size();
-        std::vector<double> system = active_system(kernel_, n_, pairs_, active_, scale);
-        const PartialCholesky factor(std::move(system), size, scale.data());
+        const PartialCholesky factor = factored_system(kernel_, n_, pairs_, active_);
         for (std::size_t j = 0; j < size; ++j)
             if (factor.left_out(j)) return;  // near to singular: the bordered inverse is the better one
         inverse_.assign(factor, size);

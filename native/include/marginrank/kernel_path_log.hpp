@@ -3,14 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <utility>
 #include <vector>
 
-#include "marginrank/kernel_path_algebra.hpp"
 #include "marginrank/kernel_path_pairs.hpp"
 
 namespace marginrank {
@@ -117,84 +114,5 @@ private:
 
     std::vector<Snapshot> snapshots_;
 };
-
-// Lower triangle of P_A K P_A', and the size of the terms of its diagonal.
-inline std::vector<double> active_system(const double* kernel, std::size_t n, const PathPairs& pairs,
-                                         const std::vector<std::int32_t>& active, std::vector<double>& scale) {
-    const std::size_t size = active.size();
-    std::vector<double> system(size * size);
-    std::vector<double> difference(n);
-    scale.resize(size);
-    for (std::size_t i = 0; i < size; ++i) {
-        const auto k = static_cast<std::size_t>(pairs.winner[active[i]]);
-        const auto l = static_cast<std::size_t>(pairs.loser[active[i]]);
-        for (std::size_t r = 0; r < n; ++r) difference[r] = kernel[k * n + r] - kernel[l * n + r];
-        for (std::size_t j = 0; j <= i; ++j)
-            system[i * size + j] = difference[static_cast<std::size_t>(pairs.winner[active[j]])] -
-                                   difference[static_cast<std::size_t>(pairs.loser[active[j]])];
-        scale[i] = kernel[k * n + k] + kernel[l * n + l];
-    }
-    return system;
-}
-
-// The rows that some pairs are of, each once.
-inline std::vector<std::int32_t> rows_of(const PathPairs& pairs, const std::vector<std::int32_t>& some) {
-    std::vector<std::int32_t> rows;
-    for (const std::int32_t i : some) {
-        rows.push_back(pairs.winner[i]);
-        rows.push_back(pairs.loser[i]);
-    }
-    std::sort(rows.begin(), rows.end());
-    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-    return rows;
-}
-
-// Moves the active variables along x, as far towards beta + x as the bounds allow.
-inline void move_within_bounds(const PathPairs& pairs, const std::vector<std::int32_t>& active,
-                               const std::vector<double>& x, double* beta, double* c) {
-    double share = 1.0;
-    for (std::size_t j = 0; j < active.size(); ++j) {
-        const double now = beta[active[j]];
-        const double room = x[j] < 0.0 ? now : pairs.weight[active[j]] - now;
-        if (std::abs(x[j]) * share > room) share = std::max(0.0, room / std::abs(x[j]));
-    }
-    for (std::size_t j = 0; j < active.size(); ++j) {
-        beta[active[j]] += share * x[j];
-        add_to_rows(pairs, active[j], share * x[j], c);
-    }
-}
-
-// The dual variables at lambda: those of the active pairs solve P_A K P' beta = lambda * margin. They are not cut off
-// at their bounds, which rounding may let them pass by little.
-//
-// The perturbed margins chose the active pairs, and with them the variables are within their bounds. From there
-// they move towards the solution for the margins as given, which is the exact one except next to breakpoints.
-// c is P' beta, before and after.
-inline void solve_at(const double* kernel, std::size_t n, const PathPairs& pairs, const std::vector<double>& margin,
-                     const std::vector<std::int32_t>& active, double lambda, double* beta, double* c) {
-    const std::size_t size = active.size();
-    if (size == 0) return;
-    std::vector<double> scale, g(n), rest(size);
-    std::vector<double> system = active_system(kernel, n, pairs, active, scale);
-    const PartialCholesky factor(std::move(system), size, scale.data());
-    const std::vector<std::int32_t> rows = rows_of(pairs, active);
-    for (int round = 0; round < 3; ++round) {
-        for (const std::int32_t r : rows)
-            g[static_cast<std::size_t>(r)] = dot_product(kernel + static_cast<std::size_t>(r) * n, c, n);
-        for (std::size_t j = 0; j < size; ++j)
-            rest[j] = lambda * margin[static_cast<std::size_t>(active[j])] -
-                      (g[static_cast<std::size_t>(pairs.winner[active[j]])] -
-                       g[static_cast<std::size_t>(pairs.loser[active[j]])]);
-        factor.solve(rest.data());
-        for (std::size_t j = 0; j < size; ++j) {
-            beta[active[j]] += rest[j];
-            add_to_rows(pairs, active[j], rest[j], c);
-        }
-    }
-    for (std::size_t j = 0; j < size; ++j)
-        rest[j] = lambda * (pairs.margin[active[j]] - margin[static_cast<std::size_t>(active[j])]);
-    factor.solve(rest.data());
-    move_within_bounds(pairs, active, rest, beta, c);
-}
 
 }  // namespace marginrank

@@ -138,7 +138,7 @@ class KernelRankPath(RankPath):
             )
         beta = np.empty(self.n_pairs_)
         self._native.duals_at(max(wanted, self._native.reached), beta)
-        return np.clip(beta, 0.0, self._pairs.weight, out=beta)
+        return beta
 
     def coef_at(self, alpha: float) -> Vector:
         """Return the coefficient of each training row: the scores are ``K @ coef``.

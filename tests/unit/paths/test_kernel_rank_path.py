@@ -24,14 +24,14 @@ def small_problem(seed, n=24, copies=8):
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "polynomial", "laplacian", "cosine"])
 @pytest.mark.parametrize("seed", range(3))
-def test_gap_is_closed_and_conditions_hold_at_any_alpha(kernel, seed):
+def test_gap_is_closed_and_conditions_hold_at_breakpoints_and_any_other_alpha(kernel, seed):
     X, y, qid = small_problem(seed)
     weight = np.random.default_rng(seed).integers(1, 4, size=len(X))
     path = kernel_rank_path(X, y, qid=qid, kernel=kernel, sample_weight=weight)
     K = pairwise_kernels(X, metric=kernel)
     assert path.status_ == "finished"
-    alphas = np.geomspace(2.0 * path.alphas[0], path.alpha_min_, 40)
-    # The margins are perturbed by 1e-8; chains of pairs add that up.
+    alphas = [*np.geomspace(2.0 * path.alphas[0], path.alpha_min_, 40), *path.alphas]
+    # The margins are perturbed by 1e-8; chains of pairs add that up next to breakpoints.
     assert max(relative_gap(K, path, a) for a in alphas) <= 1e-7
     assert max(worst_violation(K, path, a) for a in alphas) <= 2e-6
     assert path.gap_ <= 1e-7
