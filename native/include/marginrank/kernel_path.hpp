@@ -88,6 +88,7 @@ private:
     static constexpr std::size_t kEventsPerCorrection = 200;
     static constexpr double kRounding = 1e-14;
     static constexpr double kDependent = 1e-13;
+    static constexpr double kDoubtful = 1e-4;
     static constexpr double kRoundingOfEntries = 1e-15;
     static constexpr double kResidual = 1e-9;      // of the direction, relative to the margins
     static constexpr double kLeastShift = 1e-6;    // a pair that hardly takes part in an exchange cannot leave by it
@@ -192,7 +193,7 @@ private:
             exchange(i, bound, sign, border);
     }
 
-    Border border_of(std::int32_t i) const {
+    Border border_of(std::int32_t i) {
         const std::size_t size = active_.size();
         const double* k = kernel_ + static_cast<std::size_t>(pairs_.winner[i]) * n_;
         const double* l = kernel_ + static_cast<std::size_t>(pairs_.loser[i]) * n_;
@@ -202,9 +203,27 @@ private:
         Border border{std::vector<double>(size), std::vector<double>(size), 0.0, 0.0};
         for (std::size_t j = 0; j < size; ++j) border.column[j] = entry(active_[j]);
         inverse_.multiply(border.column.data(), border.u.data());
-        border.complement = entry(i) - dot_product(border.u.data(), border.column.data(), size);
+        const double square = entry(i);
+        border.complement = square - dot_product(border.u.data(), border.column.data(), size);
         border.scale = k[pairs_.winner[i]] + l[pairs_.loser[i]];
+        if (border.complement < kDoubtful * border.scale) refine(border, square);
         return border;
+    }
+
+    // The inverse has drifted, and a small distance may be its error. Of any u the squared distance is
+    // square - 2 u' column + u' Q u, which is off by the square of what u is off by.
+    void refine(Border& border, double square) {
+        const std::size_t size = active_.size();
+        std::vector<double> products(n_), rest(size), change(size);
+        for (int round = 0; round < 2; ++round) {
+            multiply_active(border.u, products.data());
+            for (std::size_t j = 0; j < size; ++j) rest[j] = border.column[j] - difference(products, active_[j]);
+            border.complement = square - dot_product(border.u.data(), border.column.data(), size) -
+                                dot_product(border.u.data(), rest.data(), size);
+            if (round == 1) return;
+            inverse_.multiply(rest.data(), change.data());
+            add_multiple(border.u.data(), 1.0, change.data(), size);
+        }
     }
 
     void admit(std::int32_t i, double beta, const Border& border) {

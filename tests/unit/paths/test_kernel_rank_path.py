@@ -50,6 +50,16 @@ def test_the_gap_tells_what_is_left_of_the_perturbation_next_to_breakpoints(kern
         assert left <= path.gap_at(alpha)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_that_are_nearly_copies_cost_no_accuracy(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(24, 2))
+    X = np.vstack([X, X[:12]]) + 1e-5 * rng.normal(size=(36, 2))
+    path = kernel_rank_path(X, rng.integers(4, size=36), gamma=1.0)
+    assert path.status_ == "finished"
+    assert max(path.gap_at(a) for a in path.alphas) <= 1e-7
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_another_solver_of_the_dual_agrees_at_many_alphas(seed):
     X, y, qid = small_problem(10 + seed, n=14, copies=3)
