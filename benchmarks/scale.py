@@ -99,7 +99,7 @@ def seconds(work: Callable[[], Any]) -> NDArray[np.float64]:
 
 def pass_over(data: Any, n_threads: int) -> Callable[[], Any]:
     """Return what goes through the data once: scores, hinge, gradient."""
-    loss = HingeLoss(data.training_view(), weighting="pairs", n_threads=n_threads).native
+    loss = HingeLoss(data.training_view(), weighting="pairs", n_threads=n_threads)
     design = matrix_design(data.X, n_threads=n_threads)
     w = np.random.default_rng(1).standard_normal(data.n_features) / 10
     return lambda: design.fused(w, loss)

@@ -106,7 +106,7 @@ def generated(rows: int, per_row: int, features: int) -> RankingData:
 def measured_pass(rows: int, per_row: int, features: int, repeats: int = 7) -> float:
     """Return the least processor time of a pass over one chunk in memory."""
     data = generated(rows, per_row, features)
-    loss = HingeLoss(data.training_view(), weighting="pairs", n_threads=1).native
+    loss = HingeLoss(data.training_view(), weighting="pairs", n_threads=1)
     design = matrix_design(data.X, n_threads=1)
     w = np.random.default_rng(1).standard_normal(features)
     times = []
@@ -136,9 +136,9 @@ def tiny_call(client: Client, features: int, n_chunks: int) -> Callable[[], Any]
     parts = [InMemory(data.X[first : first + ROWS_A_CHUNK]) for first in bounds[:-1]]
     engine = DaskEngine(Cluster(client, 60.0, 3), parts)
     design: Any = matrix_design(RemoteMatrix(engine, bounds, features, data.X.dtype), n_threads=1)
-    recipe = HingeLoss(data.training_view(), weighting="pairs", n_threads=1).recipe
+    loss = HingeLoss(data.training_view(), weighting="pairs", n_threads=1)
     w = np.random.default_rng(1).standard_normal(features)
-    return lambda: design.risk(w, recipe)
+    return lambda: design.risk(w, loss)
 
 
 def empty_calls(client: Client, tasks: int) -> Callable[[], Any]:

@@ -46,10 +46,8 @@ class NormalEquations:
         self.loss = loss
         self.targets = targets
         self._origin = loss.at(np.zeros(loss.n_rows))
-        native = loss.native
-        self._fused = native if native is not None and design.fuses(native) else None
-        self._recipe = loss.recipe if targets is None else None
-        self._afar = evaluating(design, self._recipe)
+        self._fused = loss if design.fuses(loss) else None
+        self._afar = evaluating(design, loss) if targets is None else None
         self._unused_scores = np.zeros(0 if self._fused is None else loss.n_rows)
         if targets is None:
             pull = -self._origin.gradient[None]
@@ -64,8 +62,8 @@ class NormalEquations:
     def product(self, vectors: Array) -> Array:
         """Return ``X' H X v`` for each row, in one pass over X for all of them."""
         self.passes += 1.0
-        if self._afar is not None and self._recipe is not None and len(vectors) == 1:
-            return self._afar.risk_hvp(None, vectors[0], self._recipe)[None]
+        if self._afar is not None and len(vectors) == 1:
+            return self._afar.risk_hvp(None, vectors[0], self.loss)[None]
         if self._fused is not None and len(vectors) == 1:
             return self.design.fused_hvp(vectors[0], self._unused_scores, self._fused)[None]
         scores = self.design.scores_block(vectors)

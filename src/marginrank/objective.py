@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank._kernels import QueryLoss
 from marginrank.designs.base import Design, EvaluatesRisk, ProductRounding, evaluating
-from marginrank.losses.base import Loss, Recipe, ScorePoint, Vector
+from marginrank.losses.base import Loss, ScorePoint, Vector
 from marginrank.rounding import LATER, TINY, UNIT, LossRounding, PlaneRounding, upward
 
 _SMALLEST_FUSED_STEP = 1e-3
@@ -86,10 +85,8 @@ class Objective:
         self._curvature: list[NDArray[np.float64]] = []
         self._products: list[ProductRounding] = []
         self._known: Point | None = None
-        native = loss.native
-        self.recipe = loss.recipe
-        self.afar = evaluating(design, self.recipe)
-        self.fused_loss: QueryLoss | None = native if native is not None and design.fuses(native) else None
+        self.afar = evaluating(design, loss)
+        self.fused_loss: Loss | None = loss if design.fuses(loss) else None
 
     def with_alpha(self, alpha: float, known: Point | None = None) -> Objective:
         """Return the objective of the same design and loss at another alpha, with a count of its own.
@@ -106,9 +103,9 @@ class Objective:
         """Evaluate at ``w``: half a pass over X, or a whole one that includes the gradient."""
         if self._known is not None and np.array_equal(w, self._known.w):
             return self._known.seen_from(self)
-        if self.afar is not None and self.recipe is not None:
+        if self.afar is not None:
             self.passes += 1.0
-            return PointAfar(self, w, *self.afar.risk(w, self.recipe), self.afar, self.recipe)
+            return PointAfar(self, w, *self.afar.risk(w, self.loss), self.afar, self.loss)
         if self.fused_loss is not None:
             self.passes += 1.0
             scores, value, gradient, risk_gradient = self.design.fused(w, self.fused_loss)
@@ -294,14 +291,14 @@ class PointAfar(Point):
         risk: float,
         risk_gradient: Vector,
         afar: EvaluatesRisk,
-        recipe: Recipe,
+        loss: Loss,
     ) -> None:
         self.objective = objective
         self.w = w
         self.risk = risk
         self.value = risk + 0.5 * objective.alpha * float(w @ w)
         self._risk_gradient = risk_gradient
-        self._where = (afar, recipe)
+        self._where = (afar, loss)
         self.score_error = objective.score_error(w)
 
     @cached_property
@@ -331,9 +328,9 @@ class PointAfar(Point):
 
     def hvp(self, v: Vector) -> Vector:
         """Product of the Hessian of the objective with ``v``, for which the scores are made again."""
-        afar, recipe = self._where
+        afar, loss = self._where
         self.objective.passes += 1.5
-        return afar.risk_hvp(self.w, v, recipe) + self.objective.alpha * v
+        return afar.risk_hvp(self.w, v, loss) + self.objective.alpha * v
 
     def along(self, direction: Vector) -> Line:
         """The objective on the line ``w + t * direction``."""

@@ -180,22 +180,22 @@ def test_fused_equals_its_parts(case, name, weight):
     view = random_view(case.rng, SIZES, weight=weight)
     loss = QUERY_LOSSES[name](view, weighting="queries", n_threads=1)
     design = case.design()
-    assert design.fuses(loss.native)
+    assert design.fuses(loss)
     w, v = case.rng.normal(size=(2, N_COLS))
-    scores, value, gradient, adjoint = design.fused(w, loss.native)
+    scores, value, gradient, adjoint = design.fused(w, loss)
     apart = loss.at(design.scores(w))
     assert np.array_equal(scores, design.scores(w))
     assert value == pytest.approx(apart.value, rel=1e-12)
     assert relative_error(gradient, apart.gradient) < 1e-12
     assert relative_error(adjoint, design.adjoint(apart.gradient)) < 1e-12
-    product = design.fused_hvp(v, scores, loss.native)
+    product = design.fused_hvp(v, scores, loss)
     assert relative_error(product, design.adjoint(apart.hvp(design.scores(v)))) < 1e-12
 
 
 @pytest.mark.parametrize("n_threads", [2, 4])
 def test_bits_do_not_depend_on_the_threads(case, n_threads):
     view = random_view(case.rng, SIZES)
-    native = QUERY_LOSSES["squared_hinge"](view, weighting="pairs", n_threads=1).native
+    native = QUERY_LOSSES["squared_hinge"](view, weighting="pairs", n_threads=1)
     one, many = case.design(1), case.design(n_threads)
     w, v, g = case.rng.normal(size=N_COLS), case.rng.normal(size=N_COLS), case.rng.normal(size=N_ROWS)
     assert np.array_equal(many.scores(w), one.scores(w))

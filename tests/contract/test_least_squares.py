@@ -253,14 +253,14 @@ def test_a_design_fuses_the_loss(weight):
     case = QueryCase(weight, [1, 2, 30, 7, 330] + [9] * 80)
     X = case.rng.normal(size=(case.n_rows, 13))
     loss, design = case.loss(), MatrixDesign(X, n_threads=2)
-    assert design.fuses(loss.native)
+    assert design.fuses(loss)
     w, v = case.rng.normal(size=(2, 13))
-    scores, value, gradient, adjoint = design.fused(w, loss.native)
+    scores, value, gradient, adjoint = design.fused(w, loss)
     apart = loss.at(X @ w)
     assert value == pytest.approx(apart.value, rel=ROUNDING)
     assert relative_error(gradient, apart.gradient) < ROUNDING
     assert relative_error(adjoint, X.T @ apart.gradient) < ROUNDING
-    assert relative_error(design.fused_hvp(v, scores, loss.native), X.T @ apart.hvp(X @ v)) < ROUNDING
+    assert relative_error(design.fused_hvp(v, scores, loss), X.T @ apart.hvp(X @ v)) < ROUNDING
 
 
 def test_label_differences_as_magnitudes_give_the_scored_form():

@@ -226,12 +226,12 @@ def test_fused_products_lie_within_the_rounding_that_is_stated(case):
     design, rows = case
     view = random_view(np.random.default_rng(3), SIZES)
     loss = QUERY_LOSSES["squared_hinge"](view, weighting="pairs", n_threads=1)
-    if evaluating(design, loss.recipe) is not None:  # remote: the loss goes to the rows
-        assert not design.fuses(loss.native)
+    if evaluating(design, loss) is not None:  # remote: the loss goes to the rows
+        assert not design.fuses(loss)
         return
-    assert design.fuses(loss.native)
+    assert design.fuses(loss)
     for w in vectors(design.shape[1], 10):
-        scores, _, gradient, adjoint = design.fused(w, loss.native)
+        scores, _, gradient, adjoint = design.fused(w, loss)
         check_scores(design, rows, w, scores)
         check_adjoint(design, rows, gradient, adjoint)
 

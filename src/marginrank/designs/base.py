@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank._kernels import QueryLoss
+from marginrank.losses.base import Loss
 
 Vector = NDArray[np.float64]
 
@@ -39,20 +39,6 @@ class ProductRounding:
     adjoint_steps: float
 
 
-class Recipe(Protocol):
-    """What a sum over queries is made of, all of them or some; it can be sent to where their rows are."""
-
-    @property
-    def query_ptr(self) -> NDArray[np.int64]:
-        """First row of each query, and the number of rows."""
-
-    def part(self, first: int, last: int) -> Recipe:
-        """Return the recipe for the queries ``first`` to ``last``, whose rows count from 0."""
-
-    def build(self, n_threads: int) -> Any:
-        """Make the compiled loss."""
-
-
 class Design(Protocol):
     """Products with a matrix whose rows are taken in the order of the loss."""
 
@@ -70,13 +56,13 @@ class Design(Protocol):
     def adjoint_block(self, G: Vector) -> Vector:
         """Return ``G X``: the adjoint of each row of G, in one read of X for up to eight of them."""
 
-    def fuses(self, loss: QueryLoss) -> bool:
+    def fuses(self, loss: Loss) -> bool:
         """Whether the fused products pay for this loss: many queries, each small enough for the cache."""
 
-    def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
+    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
         """Return scores, value and gradient of the loss there, and ``X' g``, in one read of X."""
 
-    def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
+    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
         """Return ``X' H(scores) X v`` in one read of X."""
 
     def rounding(self) -> ProductRounding:
@@ -98,18 +84,16 @@ class Design(Protocol):
 class EvaluatesRisk(Protocol):
     """What designs have beside that have a loss evaluated where its rows are, so that no score travels."""
 
-    def evaluates(self, recipe: Recipe) -> bool:
+    def evaluates(self, loss: Loss) -> bool:
         """Whether every query lies in one place."""
 
-    def risk(self, w: Vector, recipe: Recipe) -> tuple[float, Vector]:
+    def risk(self, w: Vector, loss: Loss) -> tuple[float, Vector]:
         """Return the value of the loss at ``X w`` and ``X' g`` of its gradient there."""
 
-    def risk_hvp(self, w: Vector | None, v: Vector, recipe: Recipe) -> Vector:
+    def risk_hvp(self, w: Vector | None, v: Vector, loss: Loss) -> Vector:
         """Return ``X' H(X w) X v``; None for ``w`` stands for a Hessian that is the same everywhere."""
 
 
-def evaluating(design: Design, recipe: Recipe | None) -> EvaluatesRisk | None:
+def evaluating(design: Design, loss: Loss) -> EvaluatesRisk | None:
     """Return the design as one that evaluates this loss, if it does."""
-    if recipe is not None and isinstance(design, EvaluatesRisk) and design.evaluates(recipe):
-        return design
-    return None
+    return design if isinstance(design, EvaluatesRisk) and design.evaluates(loss) else None

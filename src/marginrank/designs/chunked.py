@@ -28,6 +28,7 @@ from marginrank.designs.rounding import product_rounding, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.designs.section_queries import border_differences, section_queries
 from marginrank.designs.transformed import TransformedDesign
+from marginrank.losses.base import Loss
 from marginrank.storage.chunks import ChunkedMatrix, Section, TreeSum, query_ranges
 from marginrank.storage.engines import RemoteMatrix
 
@@ -185,24 +186,25 @@ class ChunkedDesign:
         """Return how far the products may be rounded."""
         return product_rounding(replace(self._transform, known=self.column_range), self._adjoint_depth)
 
-    def fuses(self, loss: QueryLoss) -> bool:
+    def fuses(self, loss: Loss) -> bool:
         """Whether the loss can be evaluated chunk by chunk, so that a pass reads the data once."""
         if len(self._sections) == 1:
             return any(self._visit(lambda section, products, n_threads: products.fuses(loss)))
         return query_ranges(self._sections, loss.query_ptr) is not None
 
-    def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
+    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
         """Return scores, value and gradient of the loss there, and ``X' g``, in one read of X."""
         scores, gradient = np.empty(self.shape[0]), np.empty(self.shape[0])
         ranges, values, adjoint = self._ranges(loss), TreeSum(), TreeSum()
+        kernel: QueryLoss = loss.kernel
 
         def part(section: Section, products: MatrixProducts, n_threads: int) -> tuple[float, Vector]:
             queries, longest = ranges[section.chunk]
             if self._fuses_part(products, queries, longest):
-                return products.fused_queries(w, loss, scores, gradient, *queries)
+                return products.fused_queries(w, kernel, scores, gradient, *queries)
             rows = slice(section.first, section.last)
             scores[rows] = products.scores(w)
-            value = _evaluate(loss, queries, scores, gradient, n_threads)
+            value = _evaluate(kernel, queries, scores, gradient, n_threads)
             return value, products.adjoint(gradient[rows])
 
         for value, sums in self._map(part):
@@ -210,18 +212,19 @@ class ChunkedDesign:
             adjoint.add(sums)
         return scores, float(values.result()), gradient, adjoint.result()
 
-    def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
+    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
         """Return ``X' H(scores) X v`` in one read of X."""
         direction, product = np.empty(self.shape[0]), np.empty(self.shape[0])
         ranges = self._ranges(loss)
+        kernel: QueryLoss = loss.kernel
 
         def part(section: Section, products: MatrixProducts, n_threads: int) -> Vector:
             queries, longest = ranges[section.chunk]
             if self._fuses_part(products, queries, longest):
-                return products.fused_hvp_queries(v, loss, scores, direction, product, *queries)
+                return products.fused_hvp_queries(v, kernel, scores, direction, product, *queries)
             rows = slice(section.first, section.last)
             direction[rows] = products.scores(v)
-            _hessian(loss, queries, scores, direction, product, n_threads)
+            _hessian(kernel, queries, scores, direction, product, n_threads)
             return products.adjoint(product[rows])
 
         return self._total(part)
@@ -264,7 +267,7 @@ class ChunkedDesign:
     def _fuses_part(self, products: MatrixProducts, queries: Range, longest: int) -> bool:
         return len(self._sections) == 1 or products.fuses_queries(queries[1] - queries[0], longest)
 
-    def _ranges(self, loss: QueryLoss) -> dict[int, tuple[Range, int]]:
+    def _ranges(self, loss: Loss) -> dict[int, tuple[Range, int]]:
         """Return the queries of each section, by its chunk, and the rows of the longest of them."""
         ranges, sizes = query_ranges(self._sections, loss.query_ptr), np.diff(loss.query_ptr)
         assert ranges is not None

@@ -7,7 +7,6 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank._kernels import QueryLoss
 from marginrank.data.validation import Matrix
 from marginrank.designs.base import Design, ProductRounding, Vector
 from marginrank.designs.blocks import BlockMap, map_features, map_rows
@@ -15,6 +14,7 @@ from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.recomputed import RecomputedDesign
 from marginrank.designs.rounding import through_factor
 from marginrank.designs.sampling import products_pay, sampled_squares
+from marginrank.losses.base import Loss
 from marginrank.parameters import check_choice
 from marginrank.system.memory import physical_memory
 from marginrank.system.threads import one_blas_thread
@@ -82,16 +82,16 @@ class FactoredDesign:
         """Return how far the products may be rounded, in the two stages together."""
         return through_factor(self._inner.rounding(), self._factor)
 
-    def fuses(self, loss: QueryLoss) -> bool:
+    def fuses(self, loss: Loss) -> bool:
         """Whether the fused products pay for this loss."""
         return self._inner.fuses(loss)
 
-    def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
+    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
         """Return scores, value and gradient of the loss there, and the adjoint of that gradient."""
         scores, value, gradient, adjoint = self._inner.fused(self._forward(w), loss)
         return scores, value, gradient, self._backward(adjoint)
 
-    def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
+    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
         """Return ``F' B' H(scores) B F v``."""
         return self._backward(self._inner.fused_hvp(self._forward(v), scores, loss))
 

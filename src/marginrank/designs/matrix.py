@@ -16,6 +16,7 @@ from marginrank.designs.base import ProductRounding, Vector
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, Mask, shifted_rows
 from marginrank.designs.rounding import product_rounding, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
+from marginrank.losses.base import Loss
 from marginrank.storage.row_files import native_matrix
 
 # A query must stay in cache until it is read again, and there must be queries enough to share. With 512 KB of
@@ -133,7 +134,7 @@ class MatrixProducts:
         """Return how far the products may be rounded."""
         return product_rounding(replace(self._transform, known=self.column_range), self.adjoint_depth)
 
-    def fuses(self, loss: QueryLoss) -> bool:
+    def fuses(self, loss: Loss) -> bool:
         """Whether the fused products pay for this loss."""
         return self.fuses_queries(loss.n_queries, loss.longest_query)
 
@@ -141,10 +142,10 @@ class MatrixProducts:
         """Whether they pay for so many queries, the longest of so many rows."""
         return n_queries >= _FUSED_QUERIES and longest * self._native.row_bytes <= _FUSED_QUERY_BYTES
 
-    def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
+    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
         """Return scores, value and gradient of the loss there, and ``X' g``, in one read of X."""
         scores, gradient = np.empty(self.shape[0]), np.empty(self.shape[0])
-        value, out = self.fused_queries(w, loss, scores, gradient, 0, loss.n_queries)
+        value, out = self.fused_queries(w, loss.kernel, scores, gradient, 0, loss.n_queries)
         return scores, value, gradient, out
 
     def fused_queries(
@@ -160,10 +161,10 @@ class MatrixProducts:
             value = self._native.fused(loss, w, scores, gradient, self._partial, out, threads, first, last)
         return value, out
 
-    def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
+    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
         """Return ``X' H(scores) X v`` in one read of X."""
         direction, product = np.empty(self.shape[0]), np.empty(self.shape[0])
-        return self.fused_hvp_queries(v, loss, scores, direction, product, 0, loss.n_queries)
+        return self.fused_hvp_queries(v, loss.kernel, scores, direction, product, 0, loss.n_queries)
 
     def fused_hvp_queries(
         self,

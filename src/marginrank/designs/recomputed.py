@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import _kernels
-from marginrank._kernels import QueryLoss
 from marginrank.data.validation import Matrix
 from marginrank.designs.base import ProductRounding, Vector
 from marginrank.designs.blocks import (
@@ -26,6 +25,7 @@ from marginrank.designs.blocks import (
 )
 from marginrank.designs.rounding import steps
 from marginrank.designs.sampling import sampled_products, sampled_squares
+from marginrank.losses.base import Loss
 
 _DENSE = {"float32": _kernels.DenseF32, "float64": _kernels.DenseF64}
 # A fused pass holds whole queries, one per thread, and saves every other evaluation of the map.
@@ -129,36 +129,38 @@ class RecomputedDesign:
         depth = min(n_rows, longest) + -(-n_blocks // MAX_GROUPS) + 1 + MAX_GROUPS
         return ProductRounding(self._largest, steps(self.shape[1]), steps(depth))
 
-    def fuses(self, loss: QueryLoss) -> bool:
+    def fuses(self, loss: Loss) -> bool:
         """Whether whole queries fit a block."""
         longest = loss.longest_query * self.shape[1] * self._map.dtype.itemsize
         return loss.n_queries >= _FUSED_QUERIES and longest <= _FUSED_QUERY_BYTES
 
-    def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
+    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
         """Return scores, value and gradient of the loss there, and ``Z' g``, evaluating the map once."""
         scores, gradient = np.empty(self.shape[0]), np.empty(self.shape[0])
         runs, bounds = self._runs(loss)
+        kernel = loss.kernel
         values = np.zeros(len(runs))
         number = {first: k for k, (first, _) in enumerate(bounds)}
 
         def visit(block: Any, first: int, last: int, out: Vector) -> None:
             k = number[first]
             block.scores(w, scores[first:last], 1)
-            values[k] = loss.evaluate_queries(*runs[k], scores, gradient)
+            values[k] = kernel.evaluate_queries(*runs[k], scores, gradient)
             _adjoint(block, gradient[first:last], out)
 
         adjoint = self._summed(bounds, visit)
         return scores, float(values.sum()), gradient, adjoint
 
-    def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
+    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
         """Return ``Z' H(scores) Z v``, evaluating the map once."""
         direction, product = np.empty(self.shape[0]), np.empty(self.shape[0])
         runs, bounds = self._runs(loss)
+        kernel = loss.kernel
         number = {first: k for k, (first, _) in enumerate(bounds)}
 
         def visit(block: Any, first: int, last: int, out: Vector) -> None:
             block.scores(v, direction[first:last], 1)
-            loss.hessian_queries(*runs[number[first]], scores, direction, product)
+            kernel.hessian_queries(*runs[number[first]], scores, direction, product)
             _adjoint(block, product[first:last], out)
 
         return self._summed(bounds, visit)
@@ -181,7 +183,7 @@ class RecomputedDesign:
         self._map.transform_block(self._X[rows], out)
         return out
 
-    def _runs(self, loss: QueryLoss) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    def _runs(self, loss: Loss) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """Return runs of queries that have rows, and the bounds of these rows."""
         ptr = loss.query_ptr
         runs = query_runs(ptr, block_rows(self._map))

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank._kernels import QueryLoss
 from marginrank.data.validation import Matrix
-from marginrank.designs.base import ProductRounding, Recipe, Vector
+from marginrank.designs.base import ProductRounding, Vector
 from marginrank.designs.columns import (
     IDENTITY,
     ColumnRange,
@@ -24,6 +23,7 @@ from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.rounding import product_rounding, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.designs.section_queries import border_differences, section_queries
+from marginrank.losses.base import Loss
 from marginrank.storage.chunks import query_ranges
 from marginrank.storage.engines import Operation, RemoteMatrix
 from marginrank.system.threads import default_threads
@@ -60,7 +60,7 @@ class RemoteDesign:
         self._engine = X.engine
         self._sections = X.sections(rows)
         self._held: Any = None
-        self._recipe: Recipe | None = None
+        self._loss: Loss | None = None
         self.shape = (X.shape[0] if rows is None else len(rows), X.shape[1])
 
     def scores(self, w: Vector) -> Vector:
@@ -108,32 +108,32 @@ class RemoteDesign:
         """Return how far the products may be rounded."""
         return product_rounding(replace(self._transform, known=self.column_range), self._adjoint_depth)
 
-    def fuses(self, loss: QueryLoss) -> bool:
+    def fuses(self, loss: Loss) -> bool:
         """Never: scores would travel to no use; see ``evaluates``."""
         del loss
         return False
 
-    def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
+    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
         """Refuse."""
         raise NotImplementedError("Rows that lie elsewhere have the loss evaluated there, or not at all.")
 
-    def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
+    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
         """Refuse."""
         raise NotImplementedError("Rows that lie elsewhere have the loss evaluated there, or not at all.")
 
-    def evaluates(self, recipe: Recipe) -> bool:
+    def evaluates(self, loss: Loss) -> bool:
         """Whether every query lies in one chunk."""
-        return query_ranges(self._sections, recipe.query_ptr) is not None
+        return query_ranges(self._sections, loss.query_ptr) is not None
 
-    def risk(self, w: Vector, recipe: Recipe) -> tuple[float, Vector]:
+    def risk(self, w: Vector, loss: Loss) -> tuple[float, Vector]:
         """Return the value of the loss at ``X w`` and ``X' g`` of its gradient there."""
-        self._holding(recipe)
+        self._holding(loss)
         total = self._sum(_risk, w)
         return float(total[-1]), total[:-1].copy()
 
-    def risk_hvp(self, w: Vector | None, v: Vector, recipe: Recipe) -> Vector:
+    def risk_hvp(self, w: Vector | None, v: Vector, loss: Loss) -> Vector:
         """Return ``X' H(X w) X v``; None for ``w`` stands for a Hessian that is the same everywhere."""
-        self._holding(recipe)
+        self._holding(loss)
         return self._sum(_risk_hvp, (w, v))
 
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
@@ -154,19 +154,20 @@ class RemoteDesign:
         taken = self._X[positions if self._rows is None else self._rows[positions]]
         return shifted_rows(taken, self._transform.shift)
 
-    def _holding(self, recipe: Recipe | None = None) -> Any:
-        """Return what is held for the products, with the loss of a recipe if there is one."""
-        if self._held is None or (recipe is not None and recipe is not self._recipe):
-            recipes: list[Recipe | None] = [None] * len(self._sections)
-            if recipe is not None:
-                ranges = query_ranges(self._sections, recipe.query_ptr)
+    def _holding(self, loss: Loss | None = None) -> Any:
+        """Return what is held for the products, with a loss if there is one."""
+        if self._held is None or (loss is not None and loss is not self._loss):
+            losses: list[Loss | None] = [None] * len(self._sections)
+            if loss is not None:
+                ranges = query_ranges(self._sections, loss.query_ptr)
                 assert ranges is not None
-                recipes = [recipe.part(*queries) for queries in ranges]
+                # What is sent shall not depend on the threads here, or a journal would not know it again.
+                losses = [loss.part(*queries).with_threads(1) for queries in ranges]
             chunks = [section.chunk for section in self._sections]
             shift = replace(self._transform, known=None)
-            parts = [(section.rows, shift, one) for section, one in zip(self._sections, recipes, strict=True)]
+            parts = [(section.rows, shift, one) for section, one in zip(self._sections, losses, strict=True)]
             self._held = self._engine.hold(_products, chunks, parts)
-            self._recipe = recipe
+            self._loss = loss
         return self._held
 
     def _sum(self, operation: Operation, shared: Any, each: list[Vector] | None = None) -> Vector:
@@ -179,15 +180,14 @@ class _Products(NamedTuple):
 
     design: MatrixDesign
     loss: Any
-    n_threads: int
 
 
 def _products(
-    X: Matrix, part: tuple[NDArray[np.int64] | None, ColumnTransform, Recipe | None], n_threads: int
+    X: Matrix, part: tuple[NDArray[np.int64] | None, ColumnTransform, Loss | None], n_threads: int
 ) -> _Products:
-    rows, shift, recipe = part
-    loss = None if recipe is None else recipe.build(n_threads)
-    return _Products(MatrixDesign(X, rows, shift, n_threads=n_threads), loss, n_threads)
+    rows, shift, loss = part
+    design = MatrixDesign(X, rows, shift, n_threads=n_threads)
+    return _Products(design, None if loss is None else loss.with_threads(n_threads))
 
 
 def _scores(held: _Products, w: Vector, own: None) -> Vector:
@@ -222,21 +222,19 @@ def _depth(held: _Products, shared: None, own: None) -> NDArray[np.int64]:
 
 def _risk(held: _Products, w: Vector, own: None) -> Vector:
     """Return the gradient with the value behind it, so that one sum adds both."""
-    design, loss, n_threads = held
+    design, loss = held
     if design.fuses(loss):
         _, value, _, gradient = design.fused(w, loss)
     else:
-        scores, slope = design.scores(w), np.empty(design.shape[0])
-        value = loss.evaluate(scores, slope, n_threads)
-        gradient = design.adjoint(slope)
+        point = loss.at(design.scores(w))
+        value, gradient = point.value, design.adjoint(point.gradient)
     return np.append(gradient, value)
 
 
 def _risk_hvp(held: _Products, shared: tuple[Vector | None, Vector], own: None) -> Vector:
-    (design, loss, n_threads), (w, v) = held, shared
+    (design, loss), (w, v) = held, shared
     scores = np.zeros(design.shape[0]) if w is None else design.scores(w)
     if design.fuses(loss):
         return design.fused_hvp(v, scores, loss)
-    product = np.empty(design.shape[0])
-    loss.hessian(scores, design.scores(v), product, n_threads)
+    product = loss.point(scores, 0.0, scores).hvp(design.scores(v))
     return design.adjoint(product)

@@ -16,6 +16,7 @@ from marginrank.designs.blocks import run_parallel
 from marginrank.designs.columns import IDENTITY, ColumnTransform
 from marginrank.designs.matrix import MatrixProducts
 from marginrank.designs.shared_reads import AdjointWish, FusedWish, HessianWish, ScoresWish, Wish
+from marginrank.losses.base import Loss
 from marginrank.storage.chunks import ChunkedMatrix, Section, TreeSum
 
 Array = NDArray[np.float64]
@@ -190,9 +191,9 @@ class _AdjointJob(_Job):
 class _QueryJob(_Job):
     """A job of which each section is a number of whole queries of the fold."""
 
-    def __init__(self, w: Vector, loss: QueryLoss, places: _Places) -> None:
+    def __init__(self, w: Vector, loss: Loss, places: _Places) -> None:
         super().__init__(places, w[None], 1)
-        self._loss = loss
+        self._kernel: QueryLoss = loss.kernel
         self._queries = np.searchsorted(loss.query_ptr, places.ends)
         self._queries[-1] = loss.n_queries
         self._scores, self._product = np.empty(places.n_rows), np.empty(places.n_rows)
@@ -222,7 +223,7 @@ class _FusedJob(_QueryJob):
         self._values[number] = values
 
         def evaluate(k: int) -> None:
-            values[k] = self._loss.evaluate_queries(*runs[k], self._scores, self._product)
+            values[k] = self._kernel.evaluate_queries(*runs[k], self._scores, self._product)
 
         return [partial(evaluate, k) for k in range(len(runs))]
 
@@ -241,7 +242,7 @@ class _HessianJob(_QueryJob):
         self._at = wish.scores
 
     def evaluations(self, number: int) -> list[Callable[[], None]]:
-        multiply = self._loss.hessian_queries
+        multiply = self._kernel.hessian_queries
         return [partial(multiply, *run, self._at, self._scores, self._product) for run in self._runs(number)]
 
     def answer(self) -> Vector:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank._kernels import QueryLoss
 from marginrank.designs.base import Design, ProductRounding, Vector
 from marginrank.designs.lockstep import Asks
 from marginrank.designs.rounding import steps
+from marginrank.losses.base import Loss
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -45,7 +45,7 @@ class FusedWish:
     """A loss at the scores of one vector, and the adjoint of its gradient."""
 
     w: Vector
-    loss: QueryLoss
+    loss: Loss
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class HessianWish:
 
     v: Vector
     scores: Vector
-    loss: QueryLoss
+    loss: Loss
 
 
 Wish = ScoresWish | AdjointWish | FusedWish | HessianWish
@@ -105,16 +105,16 @@ class SharingDesign:
         depth = own.adjoint_steps + self.shape[0] + _DEEPEST_TREE
         return ProductRounding(own.column, own.scores_steps, steps(depth))
 
-    def fuses(self, loss: QueryLoss) -> bool:
+    def fuses(self, loss: Loss) -> bool:
         """Whether fused products are made together and pay for this loss."""
         return self._fusing and self._own.fuses(loss)
 
-    def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
+    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
         """Return scores, value and gradient of the loss there, and ``X' g``, in one read of X."""
         scores, value, gradient, adjoint = self._asks.ask(FusedWish(w, loss))
         return scores, value, gradient, adjoint
 
-    def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
+    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
         """Return ``X' H(scores) X v`` in one read of X."""
         return np.asarray(self._asks.ask(HessianWish(v, scores, loss)))
 

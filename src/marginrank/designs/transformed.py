@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank._kernels import QueryLoss
-from marginrank.designs.base import Design, EvaluatesRisk, ProductRounding, Recipe, Vector, evaluating
+from marginrank.designs.base import Design, EvaluatesRisk, ProductRounding, Vector, evaluating
 from marginrank.designs.columns import ColumnTransform
 from marginrank.designs.rounding import steps
+from marginrank.losses.base import Loss
 
 
 class TransformedDesign:
@@ -53,35 +53,35 @@ class TransformedDesign:
         column = self._transform.kept(np.nextafter(inner.column / self._transform.scale, np.inf))
         return ProductRounding(column, steps(inner.scores_steps), steps(inner.adjoint_steps))
 
-    def fuses(self, loss: QueryLoss) -> bool:
+    def fuses(self, loss: Loss) -> bool:
         """Whether the fused products pay for this loss."""
         return self._inner.fuses(loss)
 
-    def fused(self, w: Vector, loss: QueryLoss) -> tuple[Vector, float, Vector, Vector]:
+    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
         """Return scores, value and gradient of the loss there, and the adjoint of that gradient."""
         scores, value, gradient, adjoint = self._inner.fused(self._transform.raw(w), loss)
         return scores, value, gradient, self._transform.raw(adjoint)
 
-    def fused_hvp(self, v: Vector, scores: Vector, loss: QueryLoss) -> Vector:
+    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
         """Return ``D^-1 X' H(scores) X D^-1 v``."""
         return self._transform.raw(self._inner.fused_hvp(self._transform.raw(v), scores, loss))
 
-    def evaluates(self, recipe: Recipe) -> bool:
+    def evaluates(self, loss: Loss) -> bool:
         """Whether the loss is evaluated where its rows are."""
-        return evaluating(self._inner, recipe) is not None
+        return evaluating(self._inner, loss) is not None
 
-    def risk(self, w: Vector, recipe: Recipe) -> tuple[float, Vector]:
+    def risk(self, w: Vector, loss: Loss) -> tuple[float, Vector]:
         """Return the value of the loss and the adjoint of its gradient."""
-        value, gradient = self._afar(recipe).risk(self._transform.raw(w), recipe)
+        value, gradient = self._afar(loss).risk(self._transform.raw(w), loss)
         return value, self._transform.raw(gradient)
 
-    def risk_hvp(self, w: Vector | None, v: Vector, recipe: Recipe) -> Vector:
+    def risk_hvp(self, w: Vector | None, v: Vector, loss: Loss) -> Vector:
         """Return ``D^-1 X' H X D^-1 v``."""
         at, direction = None if w is None else self._transform.raw(w), self._transform.raw(v)
-        return self._transform.raw(self._afar(recipe).risk_hvp(at, direction, recipe))
+        return self._transform.raw(self._afar(loss).risk_hvp(at, direction, loss))
 
-    def _afar(self, recipe: Recipe) -> EvaluatesRisk:
-        inner = evaluating(self._inner, recipe)
+    def _afar(self, loss: Loss) -> EvaluatesRisk:
+        inner = evaluating(self._inner, loss)
         assert inner is not None
         return inner
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank.data.validation import is_sparse
+from marginrank.losses.native import NativeLoss
 
 MAGIC = b"marginrank journal 1\n"
 _LENGTHS = 16
@@ -110,7 +111,7 @@ def _restored(shape: Any, arrays: list[NDArray[Any]]) -> Any:
 
 
 def digest(*values: Any) -> str:
-    """Return a SHA-256 of values: numbers, texts, arrays, functions, and what is made of these.
+    """Return a SHA-256 of values: numbers, texts, arrays, losses, functions, and what is made of these.
 
     Examples
     --------
@@ -139,6 +140,8 @@ def _feed(sha: Any, value: Any) -> None:
         _feed(sha, [[key, value[key]] for key in sorted(value)])
     elif is_dataclass(value) and not isinstance(value, type):
         _feed(sha, [type(value).__qualname__, *(getattr(value, one.name) for one in fields(value))])
+    elif isinstance(value, NativeLoss):
+        _feed(sha, [type(value).__qualname__, value.__getstate__()])
     elif callable(value):
         sha.update(f"f{value.__module__}.{value.__qualname__};".encode())
     elif isinstance(value, str | int | float | np.generic | None):

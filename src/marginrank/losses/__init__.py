@@ -7,6 +7,7 @@ pairs are all pairs, tied ones too, and none is ever satisfied.
 
 from marginrank.losses.base import ComparesPairs, Loss, ScorePoint
 from marginrank.losses.least_squares import LeastSquaresLoss, LeastSquaresPreferences
+from marginrank.losses.native import LARGEST_QUADRATIC
 from marginrank.losses.pairwise import HingeLoss, PairwiseLoss, SquaredHingeLoss, Weighting
 from marginrank.losses.preferences import HingePreferences, PreferenceLoss, SquaredHingePreferences
 
@@ -20,6 +21,7 @@ PREFERENCE_LOSSES: dict[str, type[PreferenceLoss]] = {
 }
 
 __all__ = [
+    "LARGEST_QUADRATIC",
     "PREFERENCE_LOSSES",
     "QUERY_LOSSES",
     "ComparesPairs",

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank._kernels import QueryLoss
 from marginrank.rounding import LossRounding
 
 Vector = NDArray[np.float64]
 
-
-class Recipe(Protocol):
-    """Makes a compiled sum over queries, of all of them or of some; unlike what it makes it can be sent."""
-
-    @property
-    def query_ptr(self) -> NDArray[np.int64]:
-        """First row of each query, and the number of rows."""
-
-    def part(self, first: int, last: int) -> Recipe:
-        """Return the recipe for the queries ``first`` to ``last``, whose rows count from 0."""
-
-    def build(self, n_threads: int) -> Any:
-        """Make the loss."""
+#: How the time of one evaluation grows with the rows of a query.
+Cost = Literal["linear", "n log n", "quadratic"]
 
 
 @dataclass(frozen=True)
@@ -49,27 +37,52 @@ class ScorePoint:
 
 
 class Loss(Protocol):
-    """A convex, nonnegative risk of the scores."""
+    """A convex, nonnegative risk of the scores: a sum over queries.
+
+    A loss is a value, made of labels, weights, offsets and the factor of each query. It can be pickled, and
+    compiles itself where it is first evaluated.
+    """
 
     @property
     def name(self) -> str:
         """As users write it."""
 
     @property
-    def n_rows(self) -> int:
-        """Number of scores."""
-
-    @property
     def smooth(self) -> bool:
         """Whether Hessian products mean something to a Newton method."""
 
     @property
-    def native(self) -> QueryLoss | None:
-        """The compiled sum over queries, for designs to fuse with; None where the loss is no such sum."""
+    def cost(self) -> Cost:
+        """How the time of one evaluation grows with the rows of a query."""
 
     @property
-    def recipe(self) -> Recipe | None:
-        """What the compiled sum over queries is made of, to be evaluated elsewhere; None where it is none."""
+    def n_rows(self) -> int:
+        """Number of scores."""
+
+    @property
+    def query_ptr(self) -> NDArray[np.int64]:
+        """First row of each query, and the number of rows; explicit pairs make one query of all rows."""
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+
+    @property
+    def longest_query(self) -> int:
+        """Rows of the longest query."""
+
+    @property
+    def kernel(self) -> Any:
+        """The compiled loss; a ``QueryLoss`` for designs to fuse with, wherever there are several queries."""
+
+    def part(self, first: int, last: int) -> Self:
+        """Return the loss of the queries ``first`` to ``last``, whose rows count from 0.
+
+        The factor of each query goes along, so the parts of a loss add up to it.
+        """
+
+    def with_threads(self, n_threads: int) -> Self:
+        """Return the same loss, evaluated by so many threads; the result does not depend on it."""
 
     def at(self, scores: Vector) -> ScorePoint:
         """Evaluate at the scores."""
@@ -109,7 +122,7 @@ class Loss(Protocol):
 
 @runtime_checkable
 class ComparesPairs(Protocol):
-    """What losses over pairs have beside; those over whole rankings do not."""
+    """What losses over pairs have in addition; those over whole rankings do not."""
 
     @property
     def n_pairs(self) -> int:

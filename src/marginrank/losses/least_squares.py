@@ -6,20 +6,18 @@ squared errors ``e = p - y`` centred within the query: O(m) for m rows, and no p
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
+from functools import cached_property
 from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank._kernels import PairLabels, QueryLoss
+from marginrank._kernels import LeastSquares, PairLabels
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
-from marginrank.losses.base import Recipe, Vector
-from marginrank.losses.native import NativeLoss
+from marginrank.losses.base import Vector
+from marginrank.losses.native import Kernel, NativeLoss
 from marginrank.losses.preferences import SquaredPreferences
-from marginrank.losses.recipes import QueryRecipe, least_squares
 from marginrank.rounding import UNIT, LossRounding
 
 
@@ -38,6 +36,10 @@ class LeastSquaresLoss(NativeLoss):
 
     Attributes
     ----------
+    y, weight : ndarray or None
+        Label and sample weight of each row.
+    query_weight, factor : ndarray
+        Weight of each query, and the same as a part of the weight of all rows.
     total_weight : float
         Weight of all rows, those included that are alone in their query.
     n_pairs : int
@@ -62,40 +64,62 @@ class LeastSquaresLoss(NativeLoss):
 
     name = "least_squares"
     smooth = True
+    cost = "linear"
+    by_row = ("y", "weight")
+    by_query = ("query_weight", "factor")
 
     def __init__(self, view: TrainingView, *, n_threads: int) -> None:
-        labels = PairLabels(view.y, view.query_ptr, view.sample_weight, n_threads)
+        super().__init__(view.query_ptr, n_threads)
+        self.y = view.y
+        self.weight = view.sample_weight
+        labels = self._labels()
         if not labels.pair_weight.any():
             raise nothing_to_rank(len(view.query_ptr) - 1)
         self.n_pairs = int(labels.n_pairs.sum())
-        query_weight = np.ones(len(view.query_ptr) - 1) if view.query_weight is None else view.query_weight
-        by_row = np.repeat(query_weight, np.diff(view.query_ptr))
-        self._row_weight = by_row if view.sample_weight is None else by_row * view.sample_weight
-        self.total_weight = float(self._row_weight.sum())
-        self._query_ptr = view.query_ptr
-        scale = query_weight / self.total_weight
-        recipe = QueryRecipe(least_squares, view.y, view.sample_weight, view.query_ptr, scale)
-        kernel = recipe.build(n_threads)
-        self.recipe: Recipe = recipe
-        self._own_recipe = recipe
-        self.native: QueryLoss | None = kernel
-        sizes, starts = np.diff(view.query_ptr), view.query_ptr[:-1]
-        weight = np.ones(len(view.y)) if view.sample_weight is None else view.sample_weight
+        n_queries = len(view.query_ptr) - 1
+        self.query_weight = np.ones(n_queries) if view.query_weight is None else view.query_weight
+        self.total_weight = float(self._row_weight().sum())
+        self.factor = self.query_weight / self.total_weight
+
+    def _labels(self) -> PairLabels:
+        return PairLabels(self.y, self.query_ptr, self.weight, self.n_threads)
+
+    @cached_property
+    def n_pairs(self) -> int:
+        """Pairs of rows of a query that differ in their labels."""
+        return int(self._labels().n_pairs.sum())
+
+    def _compiled(self) -> Kernel:
+        return LeastSquares(self.y, self.query_ptr, self.weight, self.factor)
+
+    def _row_weight(self) -> Vector:
+        by_row = self._by_row(self.query_weight)
+        return by_row if self.weight is None else by_row * self.weight
+
+    @cached_property
+    def _label_reach(self) -> float:
+        return float(np.ptp(self.y))
+
+    @cached_property
+    def _relative(self) -> float:
+        """Sums are right to this part of the terms that make them up."""
+        return UNIT * (2 * self.longest_query + len(self.factor) + 256)
+
+    @cached_property
+    def _outlier(self) -> float:
+        """How many times the root of the risk an error is at most.
+
+        Errors are relative to that of the first row of their query; so is the error of their mean.
+        """
+        starts = self.query_ptr[:-1]
+        weight = np.ones(self.n_rows) if self.weight is None else self.weight
         mass, first = np.add.reduceat(weight, starts), weight[starts]
-        self._label_reach = float(np.ptp(view.y))
-        self._relative = UNIT * (2 * int(sizes.max()) + len(sizes) + 256)
-        # Errors are relative to that of the first row of their query; so is the error of their mean.
         ratio = np.divide(mass, first, out=np.full(len(first), np.inf), where=first > 0.0)
-        self._outlier = 1.0 + sqrt(float((scale * mass) @ ratio))
-        super().__init__(kernel, len(view.y), n_threads)
+        return 1.0 + sqrt(float((self.factor * mass) @ ratio))
 
     def with_labels(self, y: Vector) -> LeastSquaresLoss:
         """Return the loss of the same rows, queries and weights with other labels, even if all are equal."""
-        other = copy(self)
-        other.recipe = other._own_recipe = replace(self._own_recipe, y=y)
-        other.native = other._kernel = other._own_recipe.build(self._n_threads)
-        other._label_reach = float(np.ptp(y))
-        return other
+        return self._with(y=y)
 
     def rounding(
         self, value: float, reach: float, length: float, scores: Vector | None = None
@@ -125,7 +149,7 @@ class LeastSquaresLoss(NativeLoss):
 
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
         """Return row weights and query offsets; they give the diagonal of the Hessian exactly."""
-        return (2.0 / self.total_weight) * self._row_weight, self._query_ptr
+        return (2.0 / self.total_weight) * self._row_weight(), self.query_ptr
 
 
 class LeastSquaresPreferences(SquaredPreferences):

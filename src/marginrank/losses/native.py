@@ -1,15 +1,21 @@
-"""What the compiled losses share: evaluation at a vector of scores."""
+"""What the compiled losses share: a value that can be sent and cut, compiled where it is first evaluated."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import partial
-from typing import ClassVar, Protocol
+from copy import copy
+from functools import cached_property, partial
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from marginrank.losses.base import ScorePoint, Vector
+from marginrank.exceptions import MarginRankError
+from marginrank.losses.base import Cost, ScorePoint, Vector
 from marginrank.rounding import LossRounding
+
+#: Rows of the longest query that a loss of quadratic cost takes: 2e8 pairs in every evaluation.
+LARGEST_QUADRATIC = 20_000
 
 
 class Kernel(Protocol):
@@ -25,33 +31,99 @@ class Kernel(Protocol):
 class NativeLoss(ABC):
     """Base of the losses that a kernel evaluates.
 
+    What a loss is made of are plain attributes, set once. What follows from them, the kernel above all, is a
+    ``cached_property``: made when first asked for, and left out of copies, parts and pickles.
+
     Parameters
     ----------
-    kernel : Kernel
-        The compiled loss.
-    n_rows : int
-        Number of scores.
+    query_ptr : ndarray of int64
+        First row of each query, and the number of rows.
     n_threads : int
         Threads to use; the result does not depend on it.
     """
 
     name: ClassVar[str]
     smooth: ClassVar[bool]
+    cost: Cost
+    #: Attributes, or None, with one entry for each row, and for each query; a part has its share of them.
+    by_row: ClassVar[tuple[str, ...]] = ()
+    by_query: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, kernel: Kernel, n_rows: int, n_threads: int) -> None:
-        self._kernel = kernel
-        self.n_rows = n_rows
-        self._n_threads = n_threads
+    def __init__(self, query_ptr: NDArray[np.int64], n_threads: int) -> None:
+        self.query_ptr = query_ptr
+        self.n_threads = n_threads
+        if self.cost == "quadratic" and self.longest_query > LARGEST_QUADRATIC:
+            raise MarginRankError(
+                f"loss={self.name!r} looks at every pair of rows of a query, in time that grows with the "
+                f"square of their number, and takes up to {LARGEST_QUADRATIC} rows; the longest query has "
+                f"{self.longest_query}. Use loss='hinge' or 'squared_hinge', which sort, or shorter queries."
+            )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of scores."""
+        return int(self.query_ptr[-1])
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.query_ptr) - 1
+
+    @cached_property
+    def longest_query(self) -> int:
+        """Rows of the longest query."""
+        return int(np.diff(self.query_ptr).max())
+
+    @cached_property
+    def kernel(self) -> Any:
+        """The compiled loss."""
+        return self._compiled()
+
+    @abstractmethod
+    def _compiled(self) -> Kernel:
+        """Compile the loss."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = {
+            name
+            for kind in type(self).__mro__
+            for name, member in vars(kind).items()
+            if isinstance(member, cached_property)
+        }
+        return {name: value for name, value in vars(self).items() if name not in made}
+
+    def _with(self, **attributes: Any) -> Self:
+        """Return a copy with other attributes, and nothing made of these yet."""
+        other = copy(self)
+        vars(other).update(attributes)
+        return other
+
+    def part(self, first: int, last: int) -> Self:
+        """Return the loss of the queries ``first`` to ``last``, whose rows count from 0."""
+        ptr = self.query_ptr[first : last + 1]
+        shares = dict.fromkeys(self.by_row, slice(int(ptr[0]), int(ptr[-1])))
+        shares |= dict.fromkeys(self.by_query, slice(first, last))
+        whole = {name: getattr(self, name) for name in shares}
+        cut = {name: None if values is None else values[shares[name]] for name, values in whole.items()}
+        return self._with(query_ptr=ptr - ptr[0], **cut)
+
+    def with_threads(self, n_threads: int) -> Self:
+        """Return the same loss, evaluated by so many threads."""
+        return self._with(n_threads=n_threads)
 
     def at(self, scores: Vector) -> ScorePoint:
         """Evaluate at the scores."""
         gradient = np.empty(self.n_rows)
-        value = self._kernel.evaluate(scores, gradient, self._n_threads)
+        value = self.kernel.evaluate(scores, gradient, self.n_threads)
         return self.point(scores, value, gradient)
 
     def point(self, scores: Vector, value: float, gradient: Vector) -> ScorePoint:
         """Wrap a value and a gradient that were computed at the scores."""
         return ScorePoint(value, gradient, partial(self._hvp, scores))
+
+    @abstractmethod
+    def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
+        """Return row weights and query offsets that give the diagonal of the Hessian; see :class:`Loss`."""
 
     @abstractmethod
     def rounding(
@@ -67,7 +139,11 @@ class NativeLoss(ABC):
     def steepest(self, value: float) -> float:
         """Return what the 1-norm of a gradient is at most where the risk is ``value``."""
 
+    def _by_row(self, values: Vector) -> Vector:
+        """Repeat a value of each query for its rows."""
+        return np.repeat(values, np.diff(self.query_ptr))
+
     def _hvp(self, scores: Vector, direction: Vector) -> Vector:
         product = np.empty(self.n_rows)
-        self._kernel.hessian(scores, direction, product, self._n_threads)
+        self.kernel.hessian(scores, direction, product, self.n_threads)
         return product

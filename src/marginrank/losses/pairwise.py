@@ -7,19 +7,19 @@ With ``i`` the lower and ``j`` the higher row of a comparable pair, the risks ar
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import sqrt
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank._kernels import PairLabels, PairLoss, QueryLoss
+from marginrank._kernels import PairLabels, PairLoss
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError
-from marginrank.losses.base import Recipe, Vector
-from marginrank.losses.native import NativeLoss
-from marginrank.losses.recipes import QueryRecipe, pair_loss
+from marginrank.losses.base import Vector
+from marginrank.losses.native import Kernel, NativeLoss
 from marginrank.rounding import UNIT, LossRounding
 
 Weighting = Literal["pairs", "queries"]
@@ -46,42 +46,68 @@ class PairwiseLoss(NativeLoss):
 
     Attributes
     ----------
+    y, weight : ndarray or None
+        Label and weight of each row.
+    factor : ndarray
+        What the sum over the pairs of each query is multiplied with, so that the whole is a mean.
     n_pairs : int
         Comparable pairs.
+    """
+
+    by_row = ("y", "weight")
+    by_query = ("factor",)
+
+    def __init__(self, view: TrainingView, *, weighting: Weighting, n_threads: int) -> None:
+        super().__init__(view.query_ptr, n_threads)
+        self.y = view.y
+        self.weight = view.sample_weight
+        pair_weight = self._labels.pair_weight
+        if not pair_weight.any():
+            raise nothing_to_rank(len(pair_weight))
+        self.factor = _query_factor(pair_weight, view.query_weight, weighting)
+
+    @cached_property
+    def _labels(self) -> PairLabels:
+        """The labels of each query, sorted and counted."""
+        return PairLabels(self.y, self.query_ptr, self.weight, self.n_threads)
+
+    @cached_property
+    def n_pairs(self) -> int:
+        """Comparable pairs."""
+        return int(self._labels.n_pairs.sum())
+
+    def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
+        """Return row weights and query offsets for the diagonal of the Hessian at equal scores."""
+        return self._by_row(2.0 * self.factor) * self._labels.partner_weight(), self.query_ptr
+
+
+class MarginLoss(PairwiseLoss):
+    """Base of the losses of pairs within the margin of 1, which are counted and never formed.
 
     Notes
     -----
     An evaluation costs O(m log m) for m rows, in memory O(m).
     """
 
-    def __init__(self, view: TrainingView, *, weighting: Weighting, n_threads: int) -> None:
-        labels = PairLabels(view.y, view.query_ptr, view.sample_weight, n_threads)
-        pair_weight = labels.pair_weight
-        if not pair_weight.any():
-            raise nothing_to_rank(len(pair_weight))
-        self.n_pairs = int(labels.n_pairs.sum())
-        self._labels = labels
-        self._query_ptr = view.query_ptr
-        self._sample_weight = view.sample_weight
-        self._scale = _query_scale(pair_weight, view.query_weight, weighting)
-        _check_sums(view, self._scale)
-        self._pair_loss = PairLoss(labels, self._scale, self.smooth)
-        self.native: QueryLoss | None = self._pair_loss
-        self.recipe: Recipe = QueryRecipe(
-            pair_loss, view.y, view.sample_weight, view.query_ptr, self._scale, {"squared": self.smooth}
-        )
-        sizes = np.diff(view.query_ptr)
-        longest = int(sizes.max())
-        rows = min(longest, _BLOCK_ROWS) if view.sample_weight is None else 4 * longest
-        # Sums of terms of one sign, and the factors of queries, are right to this part of themselves.
-        self._relative = UNIT * (rows + 2 * len(sizes) + 256)
-        self._sorted = _SortedQueries(view, self._scale)
-        super().__init__(self._pair_loss, len(view.y), n_threads)
+    cost = "n log n"
+    squared: ClassVar[bool]
 
-    def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
-        """Return row weights and query offsets for the diagonal of the Hessian at equal scores."""
-        by_row = np.repeat(2.0 * self._scale, np.diff(self._query_ptr))
-        return by_row * self._labels.partner_weight(), self._query_ptr
+    def __init__(self, view: TrainingView, *, weighting: Weighting, n_threads: int) -> None:
+        super().__init__(view, weighting=weighting, n_threads=n_threads)
+        _check_sums(view, self.factor)
+
+    def _compiled(self) -> Kernel:
+        return PairLoss(self._labels, self.factor, self.squared)
+
+    @cached_property
+    def _relative(self) -> float:
+        """Sums of terms of one sign, and the factors of queries, are right to this part of themselves."""
+        rows = min(self.longest_query, _BLOCK_ROWS) if self.weight is None else 4 * self.longest_query
+        return UNIT * (rows + 2 * len(self.factor) + 256)
+
+    @cached_property
+    def _sorted(self) -> _SortedQueries:
+        return _SortedQueries(self.query_ptr, self.weight, self.factor)
 
     def active_partners(self, scores: Vector) -> tuple[Vector, Vector]:
         """Return for each row the weight of its active partners with a higher and with a lower label.
@@ -89,7 +115,7 @@ class PairwiseLoss(NativeLoss):
         Without weights these are the counts ``c`` and ``d`` of the TreeRSVM paper, exact integers.
         """
         above, below = np.empty(self.n_rows), np.empty(self.n_rows)
-        self._pair_loss.active_partners(scores, above, below, self._n_threads)
+        self.kernel.active_partners(scores, above, below, self.n_threads)
         return above, below
 
     def mean_error(self, ranks: Vector) -> float:
@@ -100,17 +126,18 @@ class PairwiseLoss(NativeLoss):
         wrong_or_tied, _ = self.active_partners(ranks)
         right_or_tied, _ = self.active_partners(-ranks)
         surplus = wrong_or_tied - right_or_tied
-        if self._sample_weight is not None:
-            surplus *= self._sample_weight
-        by_query = np.add.reduceat(surplus, self._query_ptr[:-1])
-        return 0.5 + 0.5 * float(self._scale @ by_query)
+        if self.weight is not None:
+            surplus *= self.weight
+        by_query = np.add.reduceat(surplus, self.query_ptr[:-1])
+        return 0.5 + 0.5 * float(self.factor @ by_query)
 
 
-class HingeLoss(PairwiseLoss):
+class HingeLoss(MarginLoss):
     """Mean of ``max(0, 1 - (p_j - p_i))``."""
 
     name = "hinge"
     smooth = False
+    squared = False
 
     def rounding(
         self, value: float, reach: float, length: float, scores: Vector | None = None
@@ -125,7 +152,7 @@ class HingeLoss(PairwiseLoss):
         active = min(value + length * reach, 1.0)
         error = self._relative * (length * reach + active)
         slope = self._relative * length
-        if self._sample_weight is not None:
+        if self.weight is not None:
             error += 5.0 * self._sorted.relative * self._sorted.mass * (1.0 + 2.0 * reach)
             slope += 2.0 * self._relative * active + 10.0 * self._sorted.relative * self._sorted.mass
         return LossRounding(error + UNIT if reach > 0.0 else error, slope)
@@ -140,11 +167,12 @@ class HingeLoss(PairwiseLoss):
         return 2.0
 
 
-class SquaredHingeLoss(PairwiseLoss):
+class SquaredHingeLoss(MarginLoss):
     """Mean of ``max(0, 1 - (p_j - p_i))^2``."""
 
     name = "squared_hinge"
     smooth = True
+    squared = True
 
     def rounding(
         self, value: float, reach: float, length: float, scores: Vector | None = None
@@ -178,13 +206,12 @@ class _SortedQueries:
     weights; one of scores is right to ``5 n u A`` with ``A = sum_i w_i |z_i|``.
     """
 
-    def __init__(self, view: TrainingView, scale: Vector) -> None:
-        starts, sizes = view.query_ptr[:-1], np.diff(view.query_ptr)
-        weight = view.sample_weight
+    def __init__(self, query_ptr: NDArray[np.int64], weight: Vector | None, factor: Vector) -> None:
+        starts, sizes = query_ptr[:-1], np.diff(query_ptr)
         self._mass = sizes.astype(np.float64) if weight is None else np.add.reduceat(weight, starts)
-        self._scale = np.where(sizes > _ONE_BY_ONE, scale, 0.0)
+        self._factor = np.where(sizes > _ONE_BY_ONE, factor, 0.0)
         self._starts, self._sizes, self._weight = starts, sizes, weight
-        self.mass = float(self._scale @ np.square(self._mass))
+        self.mass = float(self._factor @ np.square(self._mass))
         self.relative = UNIT * (int(sizes.max()) + 64)
 
     def rounding(self, reach: float, scores: Vector | None) -> tuple[float, float]:
@@ -192,8 +219,8 @@ class _SortedQueries:
         if self.mass == 0.0:
             return 0.0, 0.0
         by_query = self._mass * reach if scores is None else self._deviations(scores)
-        spread = float((self._scale * self._mass) @ by_query)
-        squares = float(self._scale @ np.square(by_query))
+        spread = float((self._factor * self._mass) @ by_query)
+        squares = float(self._factor @ np.square(by_query))
         # Terms c (1 + z), sums of partners and z h, each by its errors; then their sum over the rows.
         value = self.mass + 6.0 * spread + 2.0 * spread * reach + 7.0 * squares
         slope = 11.0 * spread + 0.25 * self.mass
@@ -217,13 +244,13 @@ class _SortedQueries:
         return found * (1.0 + 1e-9)
 
 
-def _check_sums(view: TrainingView, scale: Vector) -> None:
+def _check_sums(view: TrainingView, factor: Vector) -> None:
     """Refuse weights whose pairs would be lost in the rounding of sums over a whole query."""
     if view.sample_weight is None:
         return
     large = np.diff(view.query_ptr) > _ONE_BY_ONE
     total = np.add.reduceat(view.sample_weight, view.query_ptr[:-1])[large]
-    if float(scale[large] @ np.square(total)) * np.finfo(np.float64).eps > _LARGEST_ERROR:
+    if float(factor[large] @ np.square(total)) * np.finfo(np.float64).eps > _LARGEST_ERROR:
         raise MarginRankError(
             "sample_weight puts nearly all weight of a query on rows of one label, so the weights of its "
             "pairs are lost in the rounding of their sums; make the largest weights smaller, or leave out "
@@ -231,13 +258,13 @@ def _check_sums(view: TrainingView, scale: Vector) -> None:
         )
 
 
-def _query_scale(pair_weight: Vector, query_weight: Vector | None, weighting: Weighting) -> Vector:
+def _query_factor(pair_weight: Vector, query_weight: Vector | None, weighting: Weighting) -> Vector:
     """Return the factor of each query's sum over pairs that makes the whole a mean."""
     has_pairs = pair_weight > 0.0
     weight = np.ones(len(pair_weight)) if query_weight is None else query_weight
-    scale: Vector
+    factor: Vector
     if weighting == "pairs":
-        scale = weight / float(weight @ pair_weight)
+        factor = weight / float(weight @ pair_weight)
     else:
-        scale = weight / (np.where(has_pairs, pair_weight, 1.0) * weight[has_pairs].sum())
-    return np.where(has_pairs, scale, 0.0)
+        factor = weight / (np.where(has_pairs, pair_weight, 1.0) * weight[has_pairs].sum())
+    return np.where(has_pairs, factor, 0.0)

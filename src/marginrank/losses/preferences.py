@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import sqrt
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank._kernels import PreferencePairs, QueryLoss
+from marginrank._kernels import PreferencePairs
 from marginrank.data import TrainingPairs
-from marginrank.losses.base import Recipe, Vector
-from marginrank.losses.native import NativeLoss
+from marginrank.losses.base import Vector
+from marginrank.losses.native import Kernel, NativeLoss
 from marginrank.rounding import UNIT, LossRounding
 
 
@@ -32,26 +33,40 @@ class PreferenceLoss(NativeLoss):
     An evaluation costs O(rows + pairs).
     """
 
-    native: QueryLoss | None = None
-    recipe: Recipe | None = None
+    cost = "linear"
+    squared: ClassVar[bool]
     # Whether pairs beyond their margin count as well.
     all_active: ClassVar[bool] = False
 
     def __init__(self, training: TrainingPairs, n_rows: int, *, n_threads: int) -> None:
-        pairs = np.ascontiguousarray(training.pairs, dtype=np.int64)
-        self.n_pairs = len(pairs)
-        self._scale = 1.0 / (self.n_pairs if training.weight is None else float(training.weight.sum()))
-        self._pairs = PreferencePairs(
-            pairs, training.weight, training.margin, n_rows, self.smooth, self.all_active
+        super().__init__(np.array([0, n_rows], dtype=np.int64), n_threads)
+        self.pairs = np.ascontiguousarray(training.pairs, dtype=np.int64)
+        self.weight = training.weight
+        self.margin = training.margin
+
+    def _compiled(self) -> Kernel:
+        return PreferencePairs(
+            self.pairs, self.weight, self.margin, self.n_rows, self.squared, self.all_active
         )
-        margin = np.ones(1) if training.margin is None else training.margin
-        self._largest_margin = float(np.abs(margin).max())
-        self._relative = UNIT * (2 * self.n_pairs + 256)
-        super().__init__(self._pairs, n_rows, n_threads)
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs."""
+        return len(self.pairs)
+
+    @cached_property
+    def _largest_margin(self) -> float:
+        return 1.0 if self.margin is None else float(np.abs(self.margin).max())
+
+    @property
+    def _relative(self) -> float:
+        """Sums over pairs are right to this part of themselves."""
+        return UNIT * (2 * self.n_pairs + 256)
 
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
         """Return row weights and query offsets; pairs know no queries, so all rows count as one."""
-        return 2.0 * self._scale * self._pairs.partner_weight(), np.array([0, self.n_rows], dtype=np.int64)
+        total = self.n_pairs if self.weight is None else float(self.weight.sum())
+        return 2.0 * (1.0 / total) * self.kernel.partner_weight(), self.query_ptr
 
 
 class HingePreferences(PreferenceLoss):
@@ -59,6 +74,7 @@ class HingePreferences(PreferenceLoss):
 
     name = "hinge"
     smooth = False
+    squared = False
 
     def rounding(
         self, value: float, reach: float, length: float, scores: Vector | None = None
@@ -80,6 +96,8 @@ class HingePreferences(PreferenceLoss):
 
 class SquaredPreferences(PreferenceLoss):
     """Base of the losses that are means of squares."""
+
+    squared = True
 
     def rounding(
         self, value: float, reach: float, length: float, scores: Vector | None = None

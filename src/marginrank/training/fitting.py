@@ -86,7 +86,7 @@ class Training:
     @property
     def knows_scores(self) -> bool:
         """Whether scores come with the risk, as paths need them; they do not from rows that lie elsewhere."""
-        return evaluating(self.design, self.loss.recipe) is None
+        return evaluating(self.design, self.loss) is None
 
     def release(self) -> None:
         """Let go of the design, not of its transform; it is made again if it is needed again."""

@@ -83,7 +83,7 @@ class LeastSquaresCertificate:
         if targets is not None:
             labelled: Any = loss
             self._losses = [labelled.with_labels(y) for y in targets]
-        self._is_remote = targets is None and evaluating(design, loss.recipe) is not None
+        self._is_remote = targets is None and evaluating(design, loss) is not None
         self.passes = 0.0
 
     def check(self, *models: Model) -> list[Claim]:

@@ -82,7 +82,7 @@ class TestProducts:
 @pytest.mark.parametrize("bounds", [[0, N_ROWS], BORDERS], ids=["one", "borders"])
 def test_fused_products_equal_those_in_memory(X, bounds, loss_name):
     view = random_view(np.random.default_rng(4), SIZES)
-    loss = QUERY_LOSSES[loss_name](view, weighting="pairs", n_threads=1).native
+    loss = QUERY_LOSSES[loss_name](view, weighting="pairs", n_threads=1)
     whole, chunked = MatrixDesign(X, n_threads=1), ChunkedDesign(in_chunks(X, bounds), n_threads=2)
     assert chunked.fuses(loss)
     w, v = np.random.default_rng(5).normal(size=(2, N_COLS))
@@ -101,7 +101,7 @@ def test_fused_products_equal_those_in_memory(X, bounds, loss_name):
 
 def test_the_number_of_threads_changes_no_bit(X):
     view = random_view(np.random.default_rng(4), SIZES)
-    loss = QUERY_LOSSES["squared_hinge"](view, weighting="pairs", n_threads=1).native
+    loss = QUERY_LOSSES["squared_hinge"](view, weighting="pairs", n_threads=1)
     w = np.random.default_rng(6).normal(size=N_COLS)
     one, three = (ChunkedDesign(in_chunks(X, BORDERS), n_threads=n).fused(w, loss) for n in (1, 3))
     assert all(np.array_equal(a, b) for a, b in zip(one, three, strict=True))
@@ -109,7 +109,7 @@ def test_the_number_of_threads_changes_no_bit(X):
 
 def test_queries_that_are_cut_are_not_fused(X):
     view = random_view(np.random.default_rng(4), SIZES)
-    loss = QUERY_LOSSES["hinge"](view, weighting="pairs", n_threads=1).native
+    loss = QUERY_LOSSES["hinge"](view, weighting="pairs", n_threads=1)
     assert not ChunkedDesign(in_chunks(X, CUTS), n_threads=1).fuses(loss)
 
 

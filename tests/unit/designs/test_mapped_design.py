@@ -65,14 +65,14 @@ def test_fused_passes_of_both_forms_agree(case, loss_of):
     loss = loss_of(random_view(case.rng, SIZES), weighting="pairs", n_threads=1)
     w, v = case.rng.normal(size=(2, case.Z.shape[1]))
     stored, recomputed = case.design("memory"), case.design("recompute")
-    assert recomputed.fuses(loss.native)
-    scores, value, gradient, adjoint = recomputed.fused(w, loss.native)
+    assert recomputed.fuses(loss)
+    scores, value, gradient, adjoint = recomputed.fused(w, loss)
     at = loss.at(case.Z @ w)
     assert relative_error(scores, case.Z @ w) < 1e-8
     assert value == pytest.approx(at.value, rel=1e-8)
     assert relative_error(gradient, at.gradient) < 1e-8
     assert relative_error(adjoint, stored.adjoint(at.gradient)) < 1e-8
-    product = recomputed.fused_hvp(v, scores, loss.native)
+    product = recomputed.fused_hvp(v, scores, loss)
     assert relative_error(product, stored.adjoint(at.hvp(stored.scores(v)))) < 1e-8
 
 
@@ -87,7 +87,7 @@ def test_centred_squares_of_both_forms_agree(case):
 
 @pytest.mark.parametrize("store", ["memory", "recompute"])
 def test_bits_do_not_depend_on_the_threads(case, store):
-    native = SquaredHingeLoss(random_view(case.rng, SIZES), weighting="pairs", n_threads=1).native
+    native = SquaredHingeLoss(random_view(case.rng, SIZES), weighting="pairs", n_threads=1)
     one, many = case.design(store), case.design(store, n_threads=3)
     w, g = case.rng.normal(size=case.Z.shape[1]), case.rng.normal(size=N_ROWS)
     assert np.array_equal(one.scores(w), many.scores(w))
@@ -126,7 +126,7 @@ def test_an_unknown_store_is_refused():
 def test_one_long_query_is_not_fused():
     case = Case("fourier", "dense")
     loss = SquaredHingeLoss(random_view(case.rng, [N_ROWS]), weighting="pairs", n_threads=1)
-    assert not case.design("recompute").fuses(loss.native)
+    assert not case.design("recompute").fuses(loss)
 
 
 def test_ranges_of_queries_add_up_to_the_loss():
@@ -135,17 +135,17 @@ def test_ranges_of_queries_add_up_to_the_loss():
     scores, direction = rng.normal(size=(2, N_ROWS))
     gradient, product = np.empty(N_ROWS), np.empty(N_ROWS)
     bounds = [(0, 7), (7, 7), (7, 30), (30, len(SIZES))]
-    value = sum(loss.native.evaluate_queries(*b, scores, gradient) for b in bounds)
+    value = sum(loss.kernel.evaluate_queries(*b, scores, gradient) for b in bounds)
     for b in bounds:
-        loss.native.hessian_queries(*b, scores, direction, product)
+        loss.kernel.hessian_queries(*b, scores, direction, product)
     at = loss.at(scores)
     assert value == pytest.approx(at.value, rel=1e-12)
     assert np.array_equal(gradient, at.gradient)
     assert np.array_equal(product, at.hvp(direction))
     for bad in [(-1, 2), (3, 2), (0, len(SIZES) + 1)]:
         with pytest.raises(ValueError, match="queries must lie within those of the loss"):
-            loss.native.evaluate_queries(*bad, scores, gradient)
-    assert np.array_equal(loss.native.query_ptr, np.concatenate(([0], np.cumsum(SIZES))))
+            loss.kernel.evaluate_queries(*bad, scores, gradient)
+    assert np.array_equal(loss.kernel.query_ptr, np.concatenate(([0], np.cumsum(SIZES))))
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 99, 100, 101, 1000])

@@ -70,18 +70,18 @@ def test_the_arrays_stay_alive_with_the_design():
         assert np.array_equal(design.scores(np.ones(50)), np.full(1000, 50.0 * k))
 
 
-def native_loss(sizes):
+def squared_hinge(sizes):
     view = random_view(np.random.default_rng(4), sizes)
-    return SquaredHingeLoss(view, weighting="pairs", n_threads=1).native
+    return SquaredHingeLoss(view, weighting="pairs", n_threads=1)
 
 
 def test_many_small_queries_are_fused_and_a_long_one_is_not():
     X = np.zeros((6400, 136), dtype=np.float32)
     design = MatrixDesign(X, n_threads=1)
-    assert design.fuses(native_loss([100] * 64))
-    assert not design.fuses(native_loss([6400]))
-    assert not design.fuses(native_loss([101] * 63))
-    assert not design.fuses(native_loss([24] * 100 + [4000]))
+    assert design.fuses(squared_hinge([100] * 64))
+    assert not design.fuses(squared_hinge([6400]))
+    assert not design.fuses(squared_hinge([101] * 63))
+    assert not design.fuses(squared_hinge([24] * 100 + [4000]))
 
 
 def test_columns_of_a_sample_are_close_to_those_of_all_rows():

@@ -140,20 +140,19 @@ def test_parts_of_a_loss_survive_a_journey_and_add_up(name):
     scores = np.random.default_rng(4).normal(size=N_ROWS)
     value, gradient = 0.0, []
     for first, last in ((0, 5), (5, 6), (6, len(SIZES))):
-        part = pickle.loads(pickle.dumps(loss.recipe.part(first, last)))
-        own = scores[PTR[first] : PTR[last]]
-        slope = np.empty(len(own))
-        value += part.build(1).evaluate(own, slope, 1)
-        gradient.append(slope)
+        part = pickle.loads(pickle.dumps(loss.part(first, last)))
+        at = part.at(scores[PTR[first] : PTR[last]])
+        value += at.value
+        gradient.append(at.gradient)
     point = loss.at(scores)
     assert value == pytest.approx(point.value, rel=ROUNDING)
     assert np.array_equal(np.concatenate(gradient), point.gradient)
 
 
 def test_a_query_that_is_cut_is_not_evaluated_afar():
-    recipe = LOSSES["hinge-pairs"].recipe
-    assert RemoteDesign(afar(matrix(), BORDERS)).evaluates(recipe)
-    assert not RemoteDesign(afar(matrix(), CUTS)).evaluates(recipe)
+    loss = LOSSES["hinge-pairs"]
+    assert RemoteDesign(afar(matrix(), BORDERS)).evaluates(loss)
+    assert not RemoteDesign(afar(matrix(), CUTS)).evaluates(loss)
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])

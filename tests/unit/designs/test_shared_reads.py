@@ -108,14 +108,14 @@ def test_fused_products_over_chunks_are_those_of_the_rows_alone(X, name):
     folds = Folds(X, 4, chunks=True, n_threads=2)
 
     def work(design, k):
-        loss = folds.loss(k, name).native
+        loss = folds.loss(k, name)
         assert design.fuses(loss)
         w, v = vectors(2, N_COLS)
         fused = design.fused(w, loss)
         return *fused, design.fused_hvp(v, fused[0], loss)
 
     for k, found in enumerate(folds.run(work, work, work, work)):
-        loss = folds.loss(k, name).native
+        loss = folds.loss(k, name)
         w, v = vectors(2, N_COLS)
         expected = folds.alone[k].fused(w, loss)
         for mine, other in zip(
@@ -127,7 +127,7 @@ def test_fused_products_over_chunks_are_those_of_the_rows_alone(X, name):
 def test_whatever_folds_wish_for_each_chunk_is_loaded_once(X):
     folds = Folds(X, 4, chunks=True)
     w, rows = vectors(1, N_COLS)[0], folds.rows
-    losses = [folds.loss(k).native for k in range(4)]
+    losses = [folds.loss(k) for k in range(4)]
     folds.run(
         lambda design, k: design.scores(w),
         lambda design, k: design.adjoint(np.ones(len(rows[1]))),

@@ -55,7 +55,7 @@ def test_products_have_the_bits_of_those_with_whole_chunks(folder, n_threads, so
     ds = open_dataset(folder)
     chosen = np.flatnonzero(np.arange(N_ROWS) // 3 % 4 != 1) if some else np.arange(N_ROWS)
     data = RankingData(ds.X[chosen], ds.y[chosen], qid=ds.qid[chosen])
-    loss = HingeLoss(data.training_view(), weighting="pairs", n_threads=1).native
+    loss = HingeLoss(data.training_view(), weighting="pairs", n_threads=1)
     bounds, loads = np.array([0, 249, 498, 747, 900]), reader(folder)
     assert ds.X.n_chunks == len(bounds) - 1
     kinds = {type(loads.load_for_pass(k)) for k in range(4)}

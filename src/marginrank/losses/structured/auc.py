@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from marginrank._kernels import StructuredAuc
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
-from marginrank.losses.recipes import QueryRecipe, structured_auc
-from marginrank.losses.structured.base import StructuredLoss, TargetOptions, by_row, query_scale
+from marginrank.losses.base import Vector
+from marginrank.losses.native import Kernel
+from marginrank.losses.structured.base import SingleTarget, TargetOptions, query_factor
 from marginrank.losses.structured.good_bad import without_cutoff
 
 
-class AucLoss(StructuredLoss):
+class AucLoss(SingleTarget):
     """Share of the pairs of different label that are in wrong order, under averaged differences.
 
     It is the mean over queries of the pairwise hinge at twice the scores, so it has the minimiser of
@@ -40,8 +42,11 @@ class AucLoss(StructuredLoss):
         counted = np.minimum.reduceat(view.y, starts) < np.maximum.reduceat(view.y, starts)
         if not counted.any():
             raise nothing_to_rank(len(counted))
-        scale = query_scale(view, counted)
-        recipe = QueryRecipe(structured_auc, view.y, None, view.query_ptr, scale)
+        super().__init__(view, query_factor(view, counted), n_threads)
+
+    def _compiled(self) -> Kernel:
+        return StructuredAuc(self.y, self.query_ptr, self.factor, self.n_threads)
+
+    def _row_curvature(self) -> Vector:
         # A row has about half of the other rows of its query for partners.
-        curvature = by_row(view, 8.0 * scale / np.diff(view.query_ptr))
-        super().__init__(recipe, curvature, view, n_threads)
+        return self._by_row(8.0 * self.factor / np.diff(self.query_ptr))

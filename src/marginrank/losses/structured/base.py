@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from math import log2
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank import _kernels
-from marginrank._kernels import QueryLoss
 from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError
-from marginrank.losses.base import Recipe, Vector
+from marginrank.losses.base import Vector
 from marginrank.losses.native import NativeLoss
-from marginrank.losses.recipes import QueryRecipe, structured
 from marginrank.rounding import UNIT, LossRounding
 
 Discount: TypeAlias = Literal["log2", "letor"]
@@ -48,54 +47,40 @@ class TargetOptions:
 class StructuredLoss(NativeLoss):
     """Base of the structured losses.
 
-    Parameters
+    Attributes
     ----------
-    recipe : Recipe
-        What the compiled loss is made of.
-    curvature : ndarray of shape (n_rows,)
-        Row weights that give about the curvature of the risk at equal scores.
-    view : TrainingView
-        Labels, weights and query offsets, in the order of the scores.
-    n_threads : int
-        Threads to use; the result does not depend on it.
-    pull : float, default=4
+    pull : float
         What the 1-norm of a gradient is at most: 4 for averaged differences, as every pair in wrong order
         counts twice, against it and not for it, and has two ends.
-    total : float, default=1
+    total : float
         Weight of the queries in which a ranking can lose at all; 0 makes the risk exactly 0 at equal scores.
-    size : float, default=1
+    size : float
         What the terms of the risk are at most where all scores are equal.
-    kernel : StructuredLoss, optional
-        The compiled loss, where it is there already.
     """
 
     smooth = False
+    cost = "n log n"
     feature_map: ClassVar[str]
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        curvature: Vector,
-        view: TrainingView,
-        n_threads: int,
-        *,
-        pull: float = 4.0,
-        total: float = 1.0,
-        size: float = 1.0,
-        kernel: _kernels.StructuredLoss | None = None,
-    ) -> None:
-        kernel = recipe.build(n_threads) if kernel is None else kernel
-        self.recipe: Recipe = recipe
-        self.native: QueryLoss | None = kernel
-        self.structured = kernel
-        self._curvature = curvature
-        self._query_ptr = view.query_ptr
-        self.pull = pull
-        self.total = total
-        self.size = size
-        longest, n_queries = int(np.diff(view.query_ptr).max()), len(view.query_ptr) - 1
-        self._relative = UNIT * (4.0 * (longest + 16) * (log2(longest) + 2.0) + n_queries)
-        super().__init__(kernel, len(view.y), n_threads)
+    @cached_property
+    def pull(self) -> float:
+        """What the 1-norm of a gradient is at most."""
+        return 4.0
+
+    @cached_property
+    def total(self) -> float:
+        """Weight of the queries in which a ranking can lose."""
+        return 1.0
+
+    @property
+    def size(self) -> float:
+        """What the terms of the risk are at most where all scores are equal."""
+        return 1.0
+
+    @cached_property
+    def _relative(self) -> float:
+        longest = self.longest_query
+        return UNIT * (4.0 * (longest + 16) * (log2(longest) + 2.0) + len(self.query_ptr) - 1)
 
     def rounding(
         self, value: float, reach: float, length: float, scores: Vector | None = None
@@ -123,16 +108,41 @@ class StructuredLoss(NativeLoss):
 
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
         """Return row weights and query offsets for a diagonal that has the scale of the risk's curvature."""
-        return self._curvature, self._query_ptr
+        return self._row_curvature(), self.query_ptr
+
+    @abstractmethod
+    def _row_curvature(self) -> Vector:
+        """Return row weights that give about the curvature of the risk at equal scores."""
 
 
-def recipe_of(view: TrainingView, scale: Vector, kernel: str, *constants: Any) -> QueryRecipe:
-    """Return the recipe of a loss, by the name of its kernel and what this takes beside."""
-    options = {"kernel": kernel, "constants": constants}
-    return QueryRecipe(structured, view.y, None, view.query_ptr, scale, options)
+class SingleTarget(StructuredLoss):
+    """Base of the losses of one target.
+
+    Parameters
+    ----------
+    view : TrainingView
+        Labels, weights and query offsets, in the order of the scores.
+    factor : ndarray of shape (n_queries,)
+        The factor of each query, which makes the risk a mean.
+    n_threads : int
+        Threads to use; the result does not depend on it.
+
+    Attributes
+    ----------
+    y : ndarray
+        Label, or gain, of each row.
+    """
+
+    by_row = ("y",)
+    by_query = ("factor",)
+
+    def __init__(self, view: TrainingView, factor: Vector, n_threads: int) -> None:
+        super().__init__(view.query_ptr, n_threads)
+        self.y = view.y
+        self.factor = factor
 
 
-def query_scale(view: TrainingView, counted: NDArray[np.bool_]) -> Vector:
+def query_factor(view: TrainingView, counted: NDArray[np.bool_]) -> Vector:
     """Return the factor of each query that makes the risk a mean over the counted ones."""
     if view.sample_weight is not None:
         raise MarginRankError(
@@ -141,10 +151,5 @@ def query_scale(view: TrainingView, counted: NDArray[np.bool_]) -> Vector:
         )
     weight = np.ones(len(counted)) if view.query_weight is None else view.query_weight
     weight = np.where(counted, weight, 0.0)
-    scale: Vector = weight / weight.sum()
-    return scale
-
-
-def by_row(view: TrainingView, values: Vector) -> Vector:
-    """Repeat a value of each query for its rows."""
-    return np.repeat(values, np.diff(view.query_ptr))
+    factor: Vector = weight / weight.sum()
+    return factor

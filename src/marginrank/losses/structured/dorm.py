@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from marginrank._kernels import StructuredDorm
@@ -9,7 +11,8 @@ from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.losses.base import Vector
-from marginrank.losses.structured.base import StructuredLoss, TargetOptions, by_row, query_scale, recipe_of
+from marginrank.losses.native import Kernel
+from marginrank.losses.structured.base import SingleTarget, TargetOptions, query_factor
 from marginrank.losses.structured.discounts import discount_table, weight_at_stake
 from marginrank.losses.structured.good_bad import checked_cutoff
 
@@ -19,7 +22,7 @@ LARGEST_ASSIGNMENT = 1_000
 _LARGEST_LABEL = 50.0
 
 
-class DormLoss(StructuredLoss):
+class DormLoss(SingleTarget):
     """One minus NDCG with gains ``2**label - 1``, under rows weighted by a function of their rank.
 
     Of the ideal rankings, which differ in the order of equal labels, the mean is taken: then the risk is
@@ -39,7 +42,8 @@ class DormLoss(StructuredLoss):
     -----
     An evaluation sorts each grade and merges the lists by a dynamic programme, O(prod (n_g + 1)) for n_g rows
     of grade g; where that is too much it assigns ranks, O(n^3) at worst for n rows. With
-    ``rank_weight="discount"`` and no cut-off it is a sort.
+    ``rank_weight="discount"`` and no cut-off it is a sort. The cells of the programme and the rows to which
+    ranks are assigned are bounded, whatever the size of a query.
     """
 
     name = "ndcg"
@@ -49,7 +53,7 @@ class DormLoss(StructuredLoss):
         _check_labels(view.y)
         longest = int(np.diff(view.query_ptr).max())
         discount = discount_table(options.discount, longest)
-        weight = _rank_weight(options, discount)
+        weight = _weight_table(options, discount)
         cutoff = checked_cutoff(options)
         if cutoff > 0:
             discount[cutoff:] = 0.0
@@ -57,15 +61,27 @@ class DormLoss(StructuredLoss):
         counted = np.minimum.reduceat(view.y, starts) < np.maximum.reduceat(view.y, starts)
         if not counted.any():
             raise nothing_to_rank(len(counted))
-        scale = query_scale(view, counted)
-        recipe = recipe_of(view._replace(y=np.exp2(view.y) - 1.0), scale, "StructuredDorm", discount, weight)
-        curvature = by_row(view, 2.0 * scale * (weight[0] - weight[np.diff(view.query_ptr) - 1]))
-        # Weights of a ranking against those of the ideal one, row by row.
-        pull = 2.0 * float(scale @ np.cumsum(weight)[np.diff(view.query_ptr) - 1])
-        total = weight_at_stake(scale, discount, view.query_ptr)
-        super().__init__(recipe, curvature, view, n_threads, pull=pull, total=total)
-        assert isinstance(self.structured, StructuredDorm)
-        _check_size(self.structured.longest_assignment)
+        super().__init__(view._replace(y=np.exp2(view.y) - 1.0), query_factor(view, counted), n_threads)
+        self._discount = discount
+        self._rank_weight = weight
+        _check_size(self.kernel.longest_assignment)
+
+    def _compiled(self) -> Kernel:
+        return StructuredDorm(self.y, self.query_ptr, self.factor, self._discount, self._rank_weight)
+
+    @cached_property
+    def pull(self) -> float:
+        """What the 1-norm of a gradient is at most: weights of a ranking against those of the ideal one."""
+        return 2.0 * float(self.factor @ np.cumsum(self._rank_weight)[np.diff(self.query_ptr) - 1])
+
+    @cached_property
+    def total(self) -> float:
+        """Weight of the queries in which a ranking can lose."""
+        return weight_at_stake(self.factor, self._discount, self.query_ptr)
+
+    def _row_curvature(self) -> Vector:
+        last = self._rank_weight[np.diff(self.query_ptr) - 1]
+        return self._by_row(2.0 * self.factor * (self._rank_weight[0] - last))
 
 
 def _check_labels(y: Vector) -> None:
@@ -85,7 +101,7 @@ def _check_size(longest: int) -> None:
         )
 
 
-def _rank_weight(options: TargetOptions, discount: Vector) -> Vector:
+def _weight_table(options: TargetOptions, discount: Vector) -> Vector:
     if options.rank_weight == "discount":
         return discount.copy()
     if options.rank_weight == "fourth_root":

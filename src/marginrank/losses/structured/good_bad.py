@@ -2,16 +2,51 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
+from marginrank._kernels import StructuredMap, StructuredMrr, StructuredMrrFirst, StructuredNdcg
 from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError, NothingToRankError
 from marginrank.losses.base import Vector
-from marginrank.losses.structured.base import StructuredLoss, TargetOptions, by_row, query_scale, recipe_of
+from marginrank.losses.native import Kernel
+from marginrank.losses.structured.base import SingleTarget, TargetOptions, query_factor
 from marginrank.losses.structured.discounts import discount_table, weight_at_stake
 
 
-class MapLoss(StructuredLoss):
+class GoodBadLoss(SingleTarget):
+    """Base of the losses of good and bad rows.
+
+    Parameters
+    ----------
+    view : TrainingView
+        Labels, weights and query offsets, in the order of the scores.
+    options : TargetOptions
+        ``relevance`` is read.
+    n_threads : int
+        Threads to use; the result does not depend on it.
+    """
+
+    def __init__(self, view: TrainingView, options: TargetOptions, *, n_threads: int) -> None:
+        super().__init__(view, _factor(view, options.relevance), n_threads)
+        self._relevance = options.relevance
+
+    def _counts(self) -> tuple[Vector, Vector]:
+        """Return the number of good and of bad rows of its query for each row."""
+        good = (self.y >= self._relevance).astype(np.float64)
+        n_good = self._by_row(np.add.reduceat(good, self.query_ptr[:-1]))
+        return n_good, self._by_row(np.diff(self.query_ptr).astype(np.float64)) - n_good
+
+    def _row_curvature(self) -> Vector:
+        """Curvature of the squared hinge over the pairs of good and bad rows, at twice the scores."""
+        n_good, n_bad = self._counts()
+        partners = np.where(self.y >= self._relevance, n_bad, n_good)
+        curvature: Vector = 8.0 * self._by_row(self.factor) * partners / (n_good * n_bad).clip(1.0)
+        return curvature
+
+
+class MapLoss(GoodBadLoss):
     """One minus average precision, under averaged differences of good and bad rows.
 
     Parameters
@@ -33,12 +68,13 @@ class MapLoss(StructuredLoss):
 
     def __init__(self, view: TrainingView, options: TargetOptions, *, n_threads: int) -> None:
         without_cutoff(self.name, options)
-        scale = _scale(view, options.relevance)
-        recipe = recipe_of(view, scale, "StructuredMap", options.relevance)
-        super().__init__(recipe, _averaged_curvature(view, options.relevance, scale), view, n_threads)
+        super().__init__(view, options, n_threads=n_threads)
+
+    def _compiled(self) -> Kernel:
+        return StructuredMap(self.y, self.query_ptr, self.factor, self._relevance)
 
 
-class NdcgLoss(StructuredLoss):
+class NdcgLoss(GoodBadLoss):
     """One minus NDCG of good and bad rows, under their averaged differences.
 
     Parameters
@@ -59,18 +95,25 @@ class NdcgLoss(StructuredLoss):
     feature_map = "po"
 
     def __init__(self, view: TrainingView, options: TargetOptions, *, n_threads: int) -> None:
-        scale = _scale(view, options.relevance)
-        longest = int(np.diff(view.query_ptr).max())
-        discount = discount_table(options.discount, longest)
-        cutoff = checked_cutoff(options)
-        recipe = recipe_of(view, scale, "StructuredNdcg", options.relevance, discount, cutoff)
-        counted = discount if cutoff == 0 else np.where(np.arange(longest) < cutoff, discount, 0.0)
-        total = weight_at_stake(scale, counted, view.query_ptr)
-        curvature = _averaged_curvature(view, options.relevance, scale)
-        super().__init__(recipe, curvature, view, n_threads, total=total)
+        super().__init__(view, options, n_threads=n_threads)
+        self._discount = discount_table(options.discount, self.longest_query)
+        self._cutoff = checked_cutoff(options)
+
+    def _compiled(self) -> Kernel:
+        return StructuredNdcg(
+            self.y, self.query_ptr, self.factor, self._relevance, self._discount, self._cutoff
+        )
+
+    @cached_property
+    def total(self) -> float:
+        """Weight of the queries in which a ranking can lose."""
+        counted = self._discount.copy()
+        if self._cutoff:
+            counted[self._cutoff :] = 0.0
+        return weight_at_stake(self.factor, counted, self.query_ptr)
 
 
-class MrrLoss(StructuredLoss):
+class MrrLoss(GoodBadLoss):
     """One minus the reciprocal rank of the first good row, under averaged differences.
 
     Parameters
@@ -91,12 +134,14 @@ class MrrLoss(StructuredLoss):
     feature_map = "po"
 
     def __init__(self, view: TrainingView, options: TargetOptions, *, n_threads: int) -> None:
-        scale = _scale(view, options.relevance)
-        recipe = recipe_of(view, scale, "StructuredMrr", options.relevance, checked_cutoff(options))
-        super().__init__(recipe, _averaged_curvature(view, options.relevance, scale), view, n_threads)
+        super().__init__(view, options, n_threads=n_threads)
+        self._cutoff = checked_cutoff(options)
+
+    def _compiled(self) -> Kernel:
+        return StructuredMrr(self.y, self.query_ptr, self.factor, self._relevance, self._cutoff)
 
 
-class MrrFirstLoss(StructuredLoss):
+class MrrFirstLoss(GoodBadLoss):
     """One minus the reciprocal rank, where only the first good row meets the bad ones above it.
 
     The differences are summed and not averaged, so ``alpha`` has another scale than for the other targets.
@@ -119,14 +164,20 @@ class MrrFirstLoss(StructuredLoss):
     feature_map = "mrr"
 
     def __init__(self, view: TrainingView, options: TargetOptions, *, n_threads: int) -> None:
-        scale = _scale(view, options.relevance)
-        cutoff = checked_cutoff(options)
-        recipe = recipe_of(view, scale, "StructuredMrrFirst", options.relevance, cutoff)
-        n_good, _ = _counts(view, options.relevance)
-        curvature = 0.25 * n_good.clip(1.0) * _averaged_curvature(view, options.relevance, scale)
-        # The first good row meets every bad one at most.
-        pull = 2.0 * float(scale @ np.diff(view.query_ptr))
-        super().__init__(recipe, curvature, view, n_threads, pull=pull)
+        super().__init__(view, options, n_threads=n_threads)
+        self._cutoff = checked_cutoff(options)
+
+    def _compiled(self) -> Kernel:
+        return StructuredMrrFirst(self.y, self.query_ptr, self.factor, self._relevance, self._cutoff)
+
+    @cached_property
+    def pull(self) -> float:
+        """What the 1-norm of a gradient is at most: the first good row meets every bad one at most."""
+        return 2.0 * float(self.factor @ np.diff(self.query_ptr))
+
+    def _row_curvature(self) -> Vector:
+        n_good, _ = self._counts()
+        return 0.25 * n_good.clip(1.0) * super()._row_curvature()
 
 
 def without_cutoff(name: str, options: TargetOptions) -> None:
@@ -147,15 +198,7 @@ def checked_cutoff(options: TargetOptions) -> int:
     return int(options.cutoff)
 
 
-def _counts(view: TrainingView, relevance: float) -> tuple[Vector, Vector]:
-    """Return the number of good and of bad rows of its query for each row."""
-    good = (view.y >= relevance).astype(np.float64)
-    starts = view.query_ptr[:-1]
-    n_good = by_row(view, np.add.reduceat(good, starts))
-    return n_good, by_row(view, np.diff(view.query_ptr).astype(np.float64)) - n_good
-
-
-def _scale(view: TrainingView, relevance: float) -> Vector:
+def _factor(view: TrainingView, relevance: float) -> Vector:
     good = view.y >= relevance
     starts = view.query_ptr[:-1]
     counted = np.logical_or.reduceat(good, starts) & ~np.logical_and.reduceat(good, starts)
@@ -165,12 +208,4 @@ def _scale(view: TrainingView, relevance: float) -> Vector:
             f"least {relevance:g}), so there is nothing to rank. Is relevance right for these labels, or qid "
             "unique per row?"
         )
-    return query_scale(view, counted)
-
-
-def _averaged_curvature(view: TrainingView, relevance: float, scale: Vector) -> Vector:
-    """Curvature of the squared hinge over the pairs of good and bad rows, at twice the scores."""
-    n_good, n_bad = _counts(view, relevance)
-    partners = np.where(view.y >= relevance, n_bad, n_good)
-    curvature: Vector = 8.0 * by_row(view, scale) * partners / (n_good * n_bad).clip(1.0)
-    return curvature
+    return query_factor(view, counted)
