@@ -78,6 +78,11 @@ def search(
     -------
     Trial or None
         None when no trial was below the start, within three times ``max_trials`` if need be.
+
+    Notes
+    -----
+    Close to the minimum, what a step gains is less than the values are right to, while slopes still tell:
+    there a value that is not known to be higher is low enough (Hager and Zhang, SIAM J. Optim. 16, 2005).
     """
     if not slope < 0.0:
         return None
@@ -89,8 +94,7 @@ def search(
         trial = Trial(point, step, line.slope(point))
         if point.value < (start.value if best is None else best.point.value):
             best = trial
-        decreased = point.value <= start.value + _SUFFICIENT_DECREASE * step * slope
-        if decreased and abs(trial.slope) <= -flatness * slope:
+        if _is_lower(trial, start, slope) and abs(trial.slope) <= -flatness * slope:
             return trial
         if n_trials >= max_trials and best is not None:
             break
@@ -98,3 +102,11 @@ def search(
         bracket.update(trial)
         step = bracket.next_step(previous)
     return best
+
+
+def _is_lower(trial: Trial, start: Point, slope: float) -> bool:
+    """Whether the value of a trial fell far enough, or as far as values can tell."""
+    if trial.point.value <= start.value + _SUFFICIENT_DECREASE * trial.step * slope:
+        return True
+    error = start.value_error
+    return -trial.step * slope <= error and trial.point.value <= start.value + error

@@ -1,4 +1,5 @@
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -66,6 +67,23 @@ class ExplodingLine:
 
 
 def test_overflow_shortens_the_step():
-    start = type("Point", (), {"value": 1.0})()
+    start = SimpleNamespace(value=1.0, value_error=0.0)
     trial = search(ExplodingLine(), start, -1.0, flatness=2.0, max_trials=10)
     assert 0.0 < trial.step <= 1e-3
+
+
+class BlurredLine:
+    """``1 + 1e-20 (t - 1)^2``: rounded to 1 everywhere near 1, with slopes that tell where the minimum is."""
+
+    def at(self, t):
+        return SimpleNamespace(value=1.0, value_error=1e-15, t=t)
+
+    def slope(self, point):
+        return 2e-20 * (point.t - 1.0)
+
+
+def test_where_values_cannot_tell_a_flatter_slope_is_progress():
+    line = BlurredLine()
+    trial = search(line, line.at(0.0), -2e-20, flatness=0.5, max_trials=3, first_step=0.1)
+    assert trial is not None
+    assert abs(trial.slope) <= 1e-20
