@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from marginrank.designs.base import Design, EvaluatesRisk, ProductRounding, evaluating
 from marginrank.losses.base import Loss, ScorePoint, Vector
+from marginrank.penalties import SQUARED_NORM, Penalty
 from marginrank.rounding import LATER, TINY, UNIT, LossRounding, PlaneRounding, upward
 
 _SMALLEST_FUSED_STEP = 1e-3
@@ -78,6 +79,7 @@ class Objective:
         self.design = design
         self.loss = loss
         self.alpha = alpha
+        self.penalty: Penalty = SQUARED_NORM
         self.n_features = design.shape[1]
         self.smooth = loss.smooth
         self.name = loss.name

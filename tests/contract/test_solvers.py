@@ -3,20 +3,22 @@
 import numpy as np
 import pytest
 
+from marginrank.penalties import SQUARED_NORM
 from marginrank.rounding import PlaneRounding
 from marginrank.solvers import SOLVERS, QuasiNewton
 
 
 class Regression:
-    """``mean |X w - t|^power + alpha/2 ||w||^2``: convex and nonnegative is all that solvers ask for."""
+    """``mean |X w - t|^power + P(w)``: convex and nonnegative is all that solvers ask for."""
 
     columns = None
 
-    def __init__(self, power=2, alpha=1e-2, target=None, seed=0):
+    def __init__(self, power=2, alpha=1e-2, target=None, seed=0, penalty=SQUARED_NORM):
         rng = np.random.default_rng(seed)
         self.X = rng.standard_normal((50, 6))
         self.target = self.X @ rng.standard_normal(6) + rng.standard_normal(50) if target is None else target
         self.alpha, self.power, self.n_features, self.smooth, self.passes = alpha, power, 6, power == 2, 0.0
+        self.penalty = penalty
         self.interrupt_at = np.inf
 
     def at(self, w):
@@ -37,14 +39,14 @@ class RegressionPoint:
         self.objective, self.w = objective, w
         self.residual = objective.X @ w - objective.target
         self.risk = float(np.mean(np.abs(self.residual) ** objective.power))
-        self.value = self.risk + 0.5 * objective.alpha * float(w @ w)
+        self.value = self.risk + objective.penalty.value(w, objective.alpha)
         inner = np.sign(self.residual) if objective.power == 1 else 2.0 * self.residual
         self.risk_gradient = inner @ objective.X / len(inner)
 
     def hvp(self, v):
         X = self.objective.X
         self.objective.passes += 1.0
-        return 2.0 * X.T @ (X @ v) / len(X) + self.objective.alpha * v
+        return 2.0 * X.T @ (X @ v) / len(X) + self.objective.penalty.hvp(self.w, v, self.objective.alpha)
 
     def along(self, direction):
         return RegressionLine(self, direction)
@@ -58,7 +60,9 @@ class RegressionLine:
         return self.start.objective.at(self.start.w + t * self.direction)
 
     def slope(self, point):
-        return float((point.risk_gradient + point.objective.alpha * point.w) @ self.direction)
+        objective = point.objective
+        penalty = objective.penalty.slope(point.w, self.direction, objective.alpha)
+        return float(point.risk_gradient @ self.direction) + penalty
 
 
 def objective_for(name, **options):

@@ -1,7 +1,8 @@
 """The contract between an objective and a solver, on one page.
 
-A solver sees ``J(w) = R(w) + alpha/2 ||w||^2`` through points. A point is immutable: it was computed
-at one ``w`` and answers from what it has, so no order of calls can be wrong. Solvers need numpy only.
+A solver sees ``J(w) = R(w) + P(w)``, a risk and a penalty, through points. A point is immutable: it was
+computed at one ``w`` and answers from what it has, so no order of calls can be wrong. The penalty is a value
+that answers for any ``w``; solvers write down no penalty themselves.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.penalties import Penalty
 from marginrank.rounding import PlaneRounding
 
 Vector = NDArray[np.float64]
@@ -27,7 +29,7 @@ class Point(Protocol):
 
     @property
     def value(self) -> float:
-        """``R(w) + alpha/2 ||w||^2``."""
+        """``R(w) + P(w)``."""
 
     @property
     def risk(self) -> float:
@@ -46,7 +48,7 @@ class Point(Protocol):
         """How far the plane ``R(v) >= risk + risk_gradient.(v - w)`` may be off."""
 
     def hvp(self, v: Vector) -> Vector:
-        """Product of the Hessian of ``J`` (regulariser included) with ``v``; one pass over X."""
+        """Product of the Hessian of ``J``, penalty included, with ``v``; one pass over X."""
 
     def along(self, direction: Vector) -> Line:
         """The objective on the line ``w + t * direction``."""
@@ -65,6 +67,7 @@ class Line(Protocol):
 class Objective(Protocol):
     """What solvers minimise."""
 
+    penalty: Penalty
     alpha: float
     n_features: int
     passes: float

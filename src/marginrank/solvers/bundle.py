@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 
@@ -102,10 +101,10 @@ def _cut_once(certificate: Certificate) -> None:
 def _next_centre(certificate: Certificate) -> Vector:
     """Return the minimiser of the planes, no farther from the origin than the optimum can be.
 
-    ``alpha/2 ||w||^2`` is at most the best value there, and at the minimiser, too, but for rounding. Without
-    the limit, points that lie far away give planes that are worth nothing but lead still farther.
+    The penalty is at most the best value there, and at the minimiser, too, but for rounding. Without the
+    limit, points that lie far away give planes that are worth nothing but lead still farther.
     """
-    w = certificate.planes.minimizer()
+    objective, w = certificate.objective, certificate.planes.minimizer()
     length = float(np.linalg.norm(w))
-    farthest = sqrt(2.0 * certificate.best.value / certificate.objective.alpha)
-    return w if length <= farthest else w * (farthest / length)
+    farthest = objective.penalty.farthest(certificate.best.value, objective.alpha)
+    return w if length <= farthest else objective.penalty.nearest(w * (farthest / length))

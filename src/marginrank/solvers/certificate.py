@@ -17,6 +17,8 @@ from marginrank.solvers.planes import CuttingPlanes
 _QP_PRECISION = 0.02
 # A gap above tol of which all but this part of tol is rounding stays above it.
 _HOPELESS = 0.1
+# Gains below this part of the value are chance: sums of a few hundred terms differ by it in their last bits.
+_LAST_DIGITS = 2.0**-44
 
 
 class Certificate:
@@ -54,7 +56,9 @@ class Certificate:
     ) -> None:
         self.objective = objective
         self.tol = tol
-        self.planes = CuttingPlanes(objective.alpha, objective.n_features) if planes is None else planes
+        if planes is None:
+            planes = CuttingPlanes(objective.alpha, objective.n_features, objective.penalty)
+        self.planes = planes
         self.planes.alpha = objective.alpha
         self.planes.columns = objective.columns
         self.bound = 0.0
@@ -109,11 +113,16 @@ class Certificate:
             self._best = point
 
     def cut(self, point: Point) -> Vector:
-        """Add the plane of a point and return the gradient of the whole objective there."""
+        """Add the plane of a point and return the smallest subgradient of the whole objective there."""
         self.observe(point)
         slope = point.risk_gradient
         self.planes.add(slope, point.risk - float(slope @ point.w), point.plane_rounding)
-        return slope + self.objective.alpha * point.w
+        return self.subgradient(point)
+
+    def subgradient(self, point: Point) -> Vector:
+        """Return the smallest subgradient of the whole objective at a point: its gradient, if it has one."""
+        objective = self.objective
+        return objective.penalty.smallest_subgradient(point.w, point.risk_gradient, objective.alpha)
 
     def report(self) -> str | None:
         """Improve the bound, log the iteration, and say why the run is over, if it is."""
@@ -158,11 +167,15 @@ class Certificate:
         return self.history[-1 - window].value - self.value < part * self.slack
 
     def stuck(self, window: int, shrink: float) -> bool:
-        """Whether the slack of ``window`` iterations ago has not shrunk below ``shrink`` times itself."""
+        """Whether the slack of ``window`` iterations ago has not shrunk below ``shrink`` times itself.
+
+        Nor has it where it shrank by a few last digits of the value: chance finds ever better roundings.
+        """
         if len(self.history) <= window:
             return False
         past = self.history[-1 - window]
-        return self.slack > shrink * (past.value - past.bound)
+        before = past.value - past.bound
+        return self.slack > shrink * before or before - self.slack <= _LAST_DIGITS * self.value
 
     def result(self, status: str) -> SolverResult:
         """Return the best point with its certificate."""
@@ -229,6 +242,5 @@ def certify(
 
 
 def _start(objective: Objective, w0: Vector | None) -> Vector:
-    if w0 is None:
-        return np.zeros(objective.n_features)
-    return np.array(w0, dtype=np.float64)
+    start = np.zeros(objective.n_features) if w0 is None else np.array(w0, dtype=np.float64)
+    return objective.penalty.nearest(start)

@@ -29,8 +29,8 @@ class InverseHessian:
     ----------
     curvature : ndarray of shape (n_features,) or (n_features, n_features)
         Diagonal of the Hessian of the risk, or all of it.
-    alpha : float
-        Weight of ``||w||^2 / 2``.
+    modulus : float
+        Curvature that the penalty adds in every direction.
     memory : int
         Number of pairs kept.
 
@@ -39,19 +39,19 @@ class InverseHessian:
     A product costs ``4 * memory * n_features`` multiplications, no pass over X.
     """
 
-    def __init__(self, curvature: NDArray[np.float64], alpha: float, memory: int) -> None:
-        self._curvature, self._alpha, self._memory = curvature, alpha, memory
+    def __init__(self, curvature: NDArray[np.float64], modulus: float, memory: int) -> None:
+        self._curvature, self._modulus, self._memory = curvature, modulus, memory
         diagonal = self._diagonal
         mean = float(np.mean(diagonal))
-        floors = [max(part * mean, alpha) for part in (1.0, 1e-1, 1e-2, 0.0)]
+        floors = [max(part * mean, modulus) for part in (1.0, 1e-1, 1e-2, 0.0)]
         self._forms: list[QuadraticForm] = [DiagonalForm(diagonal + floor) for floor in dict.fromkeys(floors)]
         # With features of one scale the mean is the safe first choice, otherwise the bare diagonal is.
-        even = mean <= 10.0 * (float(np.median(diagonal)) + alpha)
+        even = mean <= 10.0 * (float(np.median(diagonal)) + modulus)
         self._chosen = 0 if even else len(self._forms) - 1
         self._forms.append(DiagonalForm(np.ones_like(diagonal)))
         if curvature.ndim == 2:
             self._chosen = len(self._forms)
-            self._forms.append(DenseForm(curvature, alpha))
+            self._forms.append(DenseForm(curvature, modulus))
         self._misfits: deque[Vector] = deque(maxlen=_JUDGES)
         self._pairs: deque[tuple[Vector, Vector, float]] = deque(maxlen=memory)
         self._scale = 1.0
@@ -67,18 +67,18 @@ class InverseHessian:
     @property
     def unevenness(self) -> float:
         """The largest curvature of a feature against that of the median one."""
-        typical = float(np.median(self._diagonal)) + self._alpha
+        typical = float(np.median(self._diagonal)) + self._modulus
         return float(np.max(self._diagonal)) / typical
 
-    def at(self, alpha: float) -> InverseHessian:
-        """Return what the same steps teach of the same risk at another alpha."""
-        moved = InverseHessian(self._curvature, alpha, self._memory)
+    def at(self, modulus: float) -> InverseHessian:
+        """Return what the same steps teach of the same risk with another penalty."""
+        moved = InverseHessian(self._curvature, modulus, self._memory)
         for step, change, _ in self._pairs:
-            moved.update(step, change + (alpha - self._alpha) * step)
+            moved.update(step, change + (modulus - self._modulus) * step)
         # Where the whole Hessian is known, the way to the next start teaches nothing that saves passes.
         if self._place is not None and self._curvature.ndim == 1:
             w, gradient = self._place
-            moved._place = w, gradient + (alpha - self._alpha) * w
+            moved._place = w, gradient + (modulus - self._modulus) * w
         return moved
 
     def forget(self) -> None:

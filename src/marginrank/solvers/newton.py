@@ -74,6 +74,11 @@ class TruncatedNewton:
                 f"Newton needs a Hessian product, which '{name}' does not offer. "
                 "Use solver='bundle', or loss='squared_hinge'."
             )
+        if not objective.penalty.smooth:
+            raise IncompatibleSolverError(
+                f"Newton needs a penalty with a gradient, which '{objective.penalty.name}' does not have. "
+                "Use solver='lbfgs' or 'bundle'."
+            )
 
         def run(certificate: Certificate, start: Point) -> str:
             status = newton_steps(certificate, start, self.max_iter)
@@ -85,8 +90,8 @@ class TruncatedNewton:
 def newton_steps(certificate: Certificate, point: Point, max_iter: int) -> str | None:
     """Step until the run is over and return its status, or None when a step leads nowhere."""
     objective = certificate.objective
-    form = form_of(objective.curvature(), objective.alpha)
-    gradient = point.risk_gradient + objective.alpha * point.w
+    form = form_of(objective.curvature(), objective.penalty.modulus(objective.alpha))
+    gradient = certificate.subgradient(point)
     while certificate.iteration < max_iter:
         direction = newton_direction(point, gradient, form)
         line = point.along(direction)

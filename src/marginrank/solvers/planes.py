@@ -1,12 +1,15 @@
 """Cutting planes of the risk and the lower bound that they prove.
 
 Every (sub)gradient ``a`` of the risk at ``w'`` gives a plane ``R(w) >= a.w + b``, ``b = R(w') - a.w'``. The
-planes do not depend on ``alpha``. With weights ``theta`` on the simplex,
+planes depend neither on the penalty nor on ``alpha``. With weights ``theta`` on the simplex and the conjugate
+``P*`` of the penalty,
 
-    min_w R(w) + alpha/2 ||w||^2  >=  b.theta - ||sum_k theta_k a_k||^2 / (2 alpha),
+    min_w R(w) + P(w)  >=  b.theta - P*(-sum_k theta_k a_k),
 
-and the best ``theta`` is a small quadratic programme over the Gram matrix of the planes. Planes are known up
-to their rounding, and so is this sum; :mod:`marginrank.rounding` says how the bound holds all the same.
+which is ``b.theta - ||sum_k theta_k a_k||^2 / (2 alpha)`` for the squared norm. The best ``theta`` is a small
+quadratic programme then, over the Gram matrix of the planes; ``plane_weights`` has it for other penalties.
+Planes are known up to their rounding, and so is this sum; :mod:`marginrank.rounding` says how the bound holds
+all the same.
 """
 
 from __future__ import annotations
@@ -17,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import simplex_qp
-from marginrank.rounding import TINY, UNIT, PlaneRounding, upward
+from marginrank.penalties import SQUARED_NORM, Penalty
+from marginrank.penalties.squared_norm import longest
+from marginrank.rounding import UNIT, PlaneRounding, upward
 from marginrank.solvers.base import Vector
+from marginrank.solvers.plane_weights import MAX_QP_STEPS, improve_weights
 
 _T = TypeVar("_T", bound=np.generic)
-
-# Nearly parallel planes make the pairwise steps short; later calls continue from where this one stopped.
-_MAX_QP_STEPS = 1_000
 
 
 class CuttingPlanes:
@@ -32,16 +35,19 @@ class CuttingPlanes:
     Parameters
     ----------
     alpha : float
-        Weight of ``||w||^2 / 2``.
+        Strength of the penalty.
     n_features : int
         Length of ``w``.
+    penalty : Penalty, default=SquaredNorm()
+        What the objective adds to the risk.
     capacity : int, default=200
         Above this many planes, those that have carried no weight for the longest time are dropped.
 
     Attributes
     ----------
-    level, length : float
-        The last bound in parts: the same planes prove ``level - length^2 / (2 alpha)`` at every other alpha.
+    level : float
+        The last bound without the penalty: the same mixture of planes proves ``level - P*`` of its slope at
+        every other alpha.
     unrounded : float
         What the last bound would be if nothing were rounded.
     columns : ndarray of shape (n_features,) or None
@@ -53,8 +59,15 @@ class CuttingPlanes:
     with the stored ones.
     """
 
-    def __init__(self, alpha: float, n_features: int, capacity: int = 200) -> None:
+    def __init__(
+        self,
+        alpha: float,
+        n_features: int,
+        penalty: Penalty = SQUARED_NORM,
+        capacity: int = 200,
+    ) -> None:
         self.alpha = alpha
+        self.penalty = penalty
         self._capacity = max(capacity, 2)
         size = min(16, self._capacity)
         self._slopes: NDArray[np.float64] = np.zeros((size, n_features))
@@ -67,11 +80,11 @@ class CuttingPlanes:
         self._errors: Vector = np.zeros(size)
         self._lengths: Vector = np.zeros(size)
         self._mean_slope: Vector = np.zeros(n_features)
+        self._mean_error: Vector | float = 0.0
         self.columns: Vector | None = None
         self._clock = 0
         self._n = 1
         self.level = 0.0
-        self.length = 0.0
         self.unrounded = 0.0
 
     def __len__(self) -> int:
@@ -81,6 +94,11 @@ class CuttingPlanes:
     def theta(self) -> Vector:
         """The weights of the planes in the current bound."""
         return self._theta[: self._n].copy()
+
+    @property
+    def length(self) -> float:
+        """What the length of the mean slope of the last bound is at most; the squared norm needs no more."""
+        return longest(self._mean_slope, self._mean_error)
 
     def add(self, slope: Vector, offset: float, rounding: PlaneRounding | None = None) -> None:
         """Add the plane ``R(w) >= slope.w + offset``, which is known up to a rounding."""
@@ -109,8 +127,8 @@ class CuttingPlanes:
         programme was left early.
         """
         n = self._n
-        theta, gram, offsets = self._theta[:n], self._gram[:n, :n], self._offsets[:n]
-        simplex_qp(gram, offsets, self.alpha, theta, precision, _MAX_QP_STEPS)
+        theta, offsets = self._theta[:n], self._offsets[:n]
+        self._choose_weights(theta, offsets, precision)
         theta /= theta.sum()
         self._clock += 1
         self._last_active[:n][theta > 0.0] = self._clock
@@ -119,26 +137,44 @@ class CuttingPlanes:
         # The weights must not exceed 1 together; what is missing goes to the plane 0.
         weights = theta[active] * (1.0 - 2.0 * (n + 4.0) * UNIT)
         self._mean_slope = weights @ self._slopes[active]
+        self._mean_error = self._error_of_mean(weights, active, steps)
         offsets = offsets[active]
-        level, squares = float(weights @ offsets), float(self._mean_slope @ self._mean_slope)
-        self.unrounded = level + float(weights @ self._taken_off[active]) - squares / (2.0 * self.alpha)
+        level = float(weights @ offsets)
+        unrounded = self.penalty.conjugate(-self._mean_slope, self.alpha)
+        mixture = level + float(weights @ self._taken_off[active]) - unrounded
+        self.unrounded = max(mixture, self._newest_unrounded())
         self.level = level - 2.0 * steps * UNIT * float(weights @ np.abs(offsets))
-        self.length = self._longest(weights, active, steps)
-        half = upward(self.length * self.length / (2.0 * self.alpha))
-        return self.level - half - 2.0 * UNIT * (abs(self.level) + half)
+        conjugate = self.penalty.conjugate(-self._mean_slope, self.alpha, self._mean_error)
+        return self.level - conjugate - 2.0 * UNIT * (abs(self.level) + conjugate)
 
-    def _longest(self, weights: Vector, active: NDArray[np.int64], steps: float) -> float:
-        """Return what the length of the true mean slope is at most."""
+    def _newest_unrounded(self) -> float:
+        """Return what the newest plane alone would prove if nothing were rounded.
+
+        Where rounding takes away what planes prove, the weights fall on the plane 0, and a mixture does not
+        show what they would have proved.
+        """
+        newest = self._n - 1
+        offset = float(self._offsets[newest] + self._taken_off[newest])
+        return offset - self.penalty.conjugate(-self._slopes[newest], self.alpha)
+
+    def _choose_weights(self, theta: Vector, offsets: Vector, precision: float) -> None:
+        """Change the weights of the planes to those that prove most, up to ``precision``."""
+        n = self._n
+        if self.penalty.is_squared_norm:
+            simplex_qp(self._gram[:n, :n], offsets, self.alpha, theta, precision, MAX_QP_STEPS)
+        else:
+            improve_weights(theta, self._slopes[:n], offsets, self.penalty, self.alpha, precision)
+
+    def _error_of_mean(self, weights: Vector, active: NDArray[np.int64], steps: float) -> Vector | float:
+        """Return how far the entries of the mean slope may be off."""
         error = float(weights @ self._errors[active]) + steps * UNIT * float(weights @ self._lengths[active])
         if not np.isfinite(error):
             return float(np.inf)
-        entries = np.abs(self._mean_slope)
-        entries += upward(error, steps) * (1.0 if self.columns is None else self.columns)
-        return upward(float(np.linalg.norm(entries)), len(entries) + 4.0) + (TINY if error > 0.0 else 0.0)
+        return upward(error, steps) * (1.0 if self.columns is None else self.columns)
 
     def minimizer(self) -> Vector:
-        """Return the minimiser of the model ``max_k (a_k.w + b_k) + alpha/2 ||w||^2`` for the last bound."""
-        return self._mean_slope / -self.alpha
+        """Return the minimiser of the model ``max_k (a_k.w + b_k) + P(w)`` for the last bound."""
+        return self.penalty.minimizer(-self._mean_slope, self.alpha)
 
     def _make_room(self) -> None:
         if self._n >= self._capacity and self._drop_idle():

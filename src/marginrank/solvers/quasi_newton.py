@@ -87,13 +87,14 @@ class QuasiNewton:
     def _descend(self, certificate: Certificate, point: Point, memories: list[InverseHessian]) -> str | None:
         """Iterate until the run is over, or return None when a bundle would do better."""
         objective = certificate.objective
-        gradient = point.risk_gradient + objective.alpha * point.w
+        modulus = objective.penalty.modulus(objective.alpha)
         if memories:
-            inverse = memories[-1].at(objective.alpha)
+            inverse = memories[-1].at(modulus)
         else:
-            inverse = InverseHessian(objective.curvature(), objective.alpha, self.memory)
+            inverse = InverseHessian(objective.curvature(), modulus, self.memory)
         memories[:] = [inverse]
-        inverse.visit(point.w, gradient)
+        gradient = certificate.subgradient(point)
+        inverse.visit(point.w, _smooth_gradient(objective, point, gradient))
         window = _PATIENT_WINDOW if inverse.unevenness > _UNEVEN else _WINDOW
         while certificate.iteration < self.max_iter:
             trial = _step(certificate, point, gradient, inverse)
@@ -102,9 +103,8 @@ class QuasiNewton:
                     return None
                 inverse.forget()
                 continue
-            new_gradient = certificate.cut(trial.point)
-            inverse.visit(trial.point.w, new_gradient)
-            point, gradient = trial.point, new_gradient
+            point, gradient = trial.point, certificate.cut(trial.point)
+            inverse.visit(point.w, _smooth_gradient(objective, point, gradient))
             status = certificate.report()
             if status:
                 return status
@@ -113,9 +113,21 @@ class QuasiNewton:
         return "max_iter"
 
 
+def _smooth_gradient(objective: Objective, point: Point, gradient: Vector) -> Vector:
+    """Return the gradient that curvature is learnt from: without the kinks of the penalty."""
+    if objective.penalty.smooth:
+        return gradient
+    return point.risk_gradient + objective.penalty.modulus(objective.alpha) * point.w
+
+
 def _step(certificate: Certificate, point: Point, gradient: Vector, inverse: InverseHessian) -> Trial | None:
-    direction = -inverse.apply(gradient)
-    slope = float(gradient @ direction)
+    objective = certificate.objective
+    penalty, alpha = objective.penalty, objective.alpha
+    direction = penalty.allowed_step(point.w, -inverse.apply(gradient), alpha)
+    if penalty.smooth:
+        slope = float(gradient @ direction)
+    else:
+        slope = float(point.risk_gradient @ direction) + penalty.slope(point.w, direction, alpha)
     if not slope < 0.0:
         return None
     if len(inverse):

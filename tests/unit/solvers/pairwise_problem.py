@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from marginrank.penalties import SQUARED_NORM
 from marginrank.rounding import PlaneRounding
 
 
@@ -9,6 +10,7 @@ class PairwiseProblem:
     """``mean max(0, 1 - (x_j - x_i) w)^power + alpha/2 ||w||^2`` over the pairs with ``y_i < y_j``."""
 
     columns = None
+    penalty = SQUARED_NORM
 
     def __init__(self, X, y, alpha, power=1, margin=1.0):
         lower, higher = np.nonzero(y[:, None] < y[None, :])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from marginrank import RankSVM
+from marginrank.penalties import SQUARED_NORM
 from marginrank.solvers.bundle import _next_centre
 
 
@@ -15,7 +16,7 @@ def test_no_centre_is_farther_from_the_origin_than_the_optimum_can_be(far, expec
     certificate = SimpleNamespace(
         planes=SimpleNamespace(minimizer=lambda: far * np.array([0.6, -0.8])),
         best=SimpleNamespace(value=2.0),
-        objective=SimpleNamespace(alpha=0.25),
+        objective=SimpleNamespace(alpha=0.25, penalty=SQUARED_NORM),
     )
     np.testing.assert_allclose(_next_centre(certificate), expected * np.array([0.6, -0.8]), rtol=1e-15)
 

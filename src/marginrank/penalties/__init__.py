@@ -1,0 +1,11 @@
+"""Penalties: what an objective adds to the risk. ``PENALTIES`` is the only list of their names."""
+
+from marginrank.penalties.base import Penalty
+from marginrank.penalties.squared_norm import SquaredNorm
+
+PENALTIES: dict[str, type[Penalty]] = {
+    SquaredNorm.name: SquaredNorm,
+}
+SQUARED_NORM = SquaredNorm()
+
+__all__ = ["PENALTIES", "SQUARED_NORM", "Penalty", "SquaredNorm"]
