@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginrank.data import validation as gate
-from marginrank.data.validation import Vector
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.metrics import Evaluation, Metric, evaluate, parse_metric
 from marginrank.metrics.evaluator import weighted_mean
 from marginrank.metrics.names import spell_metric
 from marginrank.paired_tests import ROUNDING, TESTS, holm, run_tests
 from marginrank.parameters import as_list, check_count, check_seed
+from marginrank.types import Vector
 
 # Each takes memory and time; beyond this no p-value is told apart.
 _MOST_RESAMPLES = 10_000_000

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import PairLabels
 from marginrank.data import RankingData, check_data
-from marginrank.data.validation import is_sparse
+from marginrank.data.matrices import blocks, in_memory, is_sparse
 from marginrank.designs import matrix_design
 from marginrank.designs.scaling import column_scale
-from marginrank.storage.chunks import ChunkedMatrix
 from marginrank.system.threads import resolve_threads
+from marginrank.types import StoredMatrix
 
 # A column whose spread differs this much from the median one slows training down and is hardly regularised.
 _BAD_SPREAD = 1e3
@@ -179,11 +179,11 @@ class _Features(NamedTuple):
 
 def _features(data: RankingData) -> _Features:
     """Look at all features, a chunk of data on disk at a time."""
-    X, rows_before = data.X, 0
+    rows_before = 0
     query = data.in_original_order(np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr)))
     low, high = np.full(data.n_features, np.inf), np.full(data.n_features, -np.inf)
     stored, duplicates = 0, _Duplicates(whole_queries=_ends_with_queries(data))
-    for part in (block for _, _, block in X.blocks()) if isinstance(X, ChunkedMatrix) else (X,):
+    for part in blocks(data.X):
         stored += int(part.count_nonzero() if is_sparse(part) else np.count_nonzero(part))
         least, most = part.min(axis=0), part.max(axis=0)
         if is_sparse(part):
@@ -204,7 +204,7 @@ def _badly_scaled(spread: NDArray[np.float64], constant: NDArray[np.bool_]) -> N
 
 def _ends_with_queries(data: RankingData) -> bool:
     """Whether every chunk does; data in memory are one chunk."""
-    if not isinstance(data.X, ChunkedMatrix):
+    if in_memory(data.X):
         return True
     return bool(np.isin([section.last for section in data.X.sections()], data.query_ptr).all())
 
@@ -252,7 +252,7 @@ def _rows(X: Any) -> Iterator[bytes]:
 def _chunk_bytes(data: RankingData, found: _Features) -> int:
     """Return what the chunks of data on disk take that are in memory at a time."""
     X = data.X
-    if not isinstance(X, ChunkedMatrix):
+    if in_memory(X):
         return 0
     size = X.dtype.itemsize
     every = found.n_stored * (size + 4) if found.is_sparse else data.n_rows * data.n_features * size
@@ -267,7 +267,7 @@ def _named(chosen: NDArray[np.bool_], names: tuple[str, ...] | None) -> list[str
 def _pass_seconds(data: RankingData, threads: int) -> float:
     """Time one product with X and one with its transpose; of data on disk, those with some of the chunks."""
     X = data.X
-    if isinstance(X, ChunkedMatrix):
+    if not in_memory(X):
         return _chunk_seconds(X, threads)
     design = matrix_design(X, n_threads=threads)
     seconds = []
@@ -278,7 +278,7 @@ def _pass_seconds(data: RankingData, threads: int) -> float:
     return min(seconds)
 
 
-def _chunk_seconds(X: ChunkedMatrix, threads: int) -> float:
+def _chunk_seconds(X: StoredMatrix, threads: int) -> float:
     sections = X.sections()
     timed = sections[:: -(-len(sections) // _TIMED_CHUNKS)]
     seconds = []

@@ -8,7 +8,6 @@ from marginrank.training.selection import (
     default_alphas,
     no_figure,
 )
-from marginrank.training.selection import Rows as Rows
 from marginrank.training.selection import Rule as Rule
 
 __all__ = ["MOST_ALPHAS", "Search", "Selection", "check_alphas", "default_alphas", "no_figure"]

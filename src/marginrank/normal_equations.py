@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginrank.designs.base import Design, evaluating
 from marginrank.losses.base import Loss
-
-Array = NDArray[np.float64]
+from marginrank.types import Array
 
 
 class NormalEquations:

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.designs.base import Design, EvaluatesRisk, ProductRounding, evaluating
-from marginrank.losses.base import Loss, ScorePoint, Vector
+from marginrank.losses.base import Loss, ScorePoint
 from marginrank.penalties import SQUARED_NORM, Penalty
 from marginrank.rounding import LATER, TINY, UNIT, LossRounding, PlaneRounding, upward
+from marginrank.types import Vector
 
 _SMALLEST_FUSED_STEP = 1e-3
 _LEAST_SQUARE = 1e-290

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from marginrank.data.validation import Vector
+from marginrank.types import Vector
 
 TESTS = ("t", "randomization", "bootstrap")
 

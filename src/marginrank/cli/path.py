@@ -17,10 +17,10 @@ from marginrank.cli.progress import PathBar
 from marginrank.cli.training_files import TrainingFiles, check_outputs, training_files
 from marginrank.cli.used_columns import UsedColumns, used_columns
 from marginrank.data import RankingData
+from marginrank.data.matrices import in_memory
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Metric
 from marginrank.model import RankingModel
-from marginrank.storage.chunks import ChunkedMatrix
 
 
 @click.command()
@@ -83,7 +83,7 @@ def path(
     name, chosen = choose_path(method, parameters, pairs=files.pairs is not None)
     _check_usage(files, metric, rule, alpha, (output, plot, table), as_json)
     rows, checked = files.read()
-    if isinstance(rows.X, ChunkedMatrix):
+    if not in_memory(rows.X):
         raise MarginRankError(
             f"{files.data}: path computes over data in memory, got a data set on disk; name a file that fits "
             "into memory, or search over a grid of alphas with tune."

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginrank.cli.files import write_table
 from marginrank.cli.output import print_table, rounded
 from marginrank.data import RankingData
 from marginrank.metrics import Metric
 from marginrank.rounding import relative_gap
+from marginrank.types import Vector
 
-Vector = NDArray[np.float64]
 _SHOWN = 11
 
 

@@ -14,11 +14,11 @@ from marginrank.cli.unknown_features import refuse_unknown
 from marginrank.cli.worker_data import worker_rows, worker_scores
 from marginrank.cli.workers import Workers, over_workers
 from marginrank.data import RankingData
+from marginrank.data.matrices import in_memory
 from marginrank.exceptions import MarginRankError
 from marginrank.io import DiskDataset
 from marginrank.io.side_files import rebuilt
 from marginrank.model import RankingModel, align_width, model_matrix
-from marginrank.storage.chunks import ChunkedMatrix
 
 
 @click.command()
@@ -126,7 +126,7 @@ def _as_wide_as(n_features: int, data: RankingData, ignore_unknown: bool, first:
     X = data.X
     if not ignore_unknown:
         refuse_unknown(X, n_features, first)
-    if isinstance(X, ChunkedMatrix):
+    if not in_memory(X):
         narrow = partial(align_width, n_features=n_features, ignore_unknown=True)
         return X if data.n_features == n_features else X.changed(narrow, n_features)
     return align_width(X, n_features, ignore_unknown=True)

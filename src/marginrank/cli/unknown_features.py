@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from marginrank.data.matrices import map_blocks
 from marginrank.exceptions import MarginRankError
 from marginrank.model import unknown_columns
-from marginrank.storage.chunks import ChunkedMatrix
 
 
 def refuse_unknown(X: Any, n_features: int, first: int) -> None:
@@ -15,7 +15,7 @@ def refuse_unknown(X: Any, n_features: int, first: int) -> None:
     if X.shape[1] <= n_features:
         return
     look = partial(_unknown, n_features=n_features)
-    parts = (part for _, _, part in X.map_blocks(look)) if isinstance(X, ChunkedMatrix) else (look(X, None),)
+    parts = (part for _, _, part in map_blocks(X, look))
     unknown = sorted(set().union(*(part.tolist() for part in parts)))
     if unknown:
         shown = ", ".join(str(column + first) for column in unknown[:8])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank.data import RankingData
-from marginrank.data.validation import is_sparse
+from marginrank.data.matrices import is_sparse
 from marginrank.io.side_files import rebuilt
 from marginrank.model import RankingModel
 

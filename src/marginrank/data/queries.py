@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank.data.validation import Vector, as_array, check_amounts, check_length
+from marginrank.data.validation import as_array, check_amounts, check_length
 from marginrank.exceptions import MarginRankError, shown
+from marginrank.types import Vector
 
 
 class Groups(NamedTuple):

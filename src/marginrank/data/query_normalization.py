@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Matrix, is_sparse
+from marginrank.data.matrices import as_dense
+from marginrank.types import Matrix
 
 _BLOCK_VALUES = 1 << 16
 
@@ -52,7 +53,7 @@ def minmax_by_query(
     for part in _query_blocks(query_ptr, max(1, _BLOCK_VALUES // X.shape[1])):
         start, end = int(part[0]), int(part[-1])
         rows = slice(start, end) if order is None else order[start:end]
-        block = X[rows].toarray() if is_sparse(X) else X[rows]
+        block = as_dense(X[rows])
         out[rows] = _minmax_block(block, part - start)
     return out
 

@@ -25,11 +25,11 @@ from marginrank.data.queries import (
     weight_by_query,
 )
 from marginrank.data.query_normalization import minmax_by_query
-from marginrank.data.validation import Matrix, Vector
 from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError, NothingToRankError, shown
 from marginrank.parameters import check_flag
 from marginrank.system.threads import default_threads
+from marginrank.types import Matrix, Vector
 
 
 class TrainingView(NamedTuple):

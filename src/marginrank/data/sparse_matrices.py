@@ -9,12 +9,13 @@ import numpy as np
 from marginrank._kernels import first_bad_row
 from marginrank.exceptions import MarginRankError
 from marginrank.system.threads import default_threads
+from marginrank.types import SparseMatrix
 
 _INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 _ENTRIES_AT_ONCE = 1 << 22
 
 
-def as_csr(X: Any, dtype: np.dtype[Any]) -> Any:
+def as_csr(X: Any, dtype: np.dtype[Any]) -> SparseMatrix:
     """Return any sparse matrix as CSR of a float type, with plain arrays and no entry stored twice.
 
     It is X itself where that is so.
@@ -64,7 +65,7 @@ def _check_indices(X: Any) -> None:
     )
 
 
-def summed(X: Any) -> Any:
+def summed(X: SparseMatrix) -> SparseMatrix:
     """Return X itself where no entry is stored twice, else a copy in which those entries are one.
 
     Rows may be unsorted; that alone is no reason for a copy.

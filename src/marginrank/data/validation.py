@@ -8,23 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from marginrank._kernels import first_nonfinite
+from marginrank.data.matrices import in_memory, is_sparse
 from marginrank.data.sparse_matrices import as_csr
 from marginrank.data.weights import check_ratio
 from marginrank.exceptions import MarginRankError, NothingToRankError, WrongTypeError, shown
 from marginrank.parameters import as_list, check_number
 from marginrank.system.threads import default_threads
-
-Vector: TypeAlias = NDArray[np.float64]
-#: A C-ordered ndarray or a CSR matrix or array, of float32 or float64.
-Matrix: TypeAlias = Any
+from marginrank.types import Matrix, MemoryMatrix, Vector
 
 _REALS = (np.dtype(np.float32), np.dtype(np.float64))
 _INDICES = (np.dtype(np.int32), np.dtype(np.int64))
@@ -61,12 +58,7 @@ def is_frame(X: Any) -> bool:
     return _frame(X) is not None
 
 
-def is_sparse(X: Any) -> bool:
-    """Whether X is stored sparse."""
-    return bool(sparse.issparse(X))
-
-
-def check_matrix(X: Any) -> tuple[Matrix, tuple[str, ...] | None]:
+def check_matrix(X: Any) -> tuple[MemoryMatrix, tuple[str, ...] | None]:
     """Return X as a C-ordered array or CSR of float32 or float64, and the column names of a frame.
 
     Entries that a CSR matrix stores twice count as their sum; the matrix returned has them once.
@@ -93,13 +85,17 @@ def check_matrix(X: Any) -> tuple[Matrix, tuple[str, ...] | None]:
 
 
 def check_finite(X: Matrix, feature_names: Sequence[str] | None = None) -> None:
-    """Raise if X, as ``check_matrix`` returns it, holds NaN or infinity, and say where."""
-    is_csr = sparse.issparse(X)
-    values = X.data[: X.indptr[-1]] if is_csr else X.reshape(-1)
+    """Raise if X, as ``check_matrix`` returns it, holds NaN or infinity, and say where.
+
+    Of a matrix that does not lie in memory, chunks are checked when they are read.
+    """
+    if not in_memory(X):
+        return
+    values = X.data[: X.indptr[-1]] if is_sparse(X) else X.reshape(-1)
     k = first_nonfinite(values, default_threads())
     if k < 0:
         return
-    row, column = (_row_of_entry(X.indptr, k), int(X.indices[k])) if is_csr else divmod(k, X.shape[1])
+    row, column = (_row_of_entry(X.indptr, k), int(X.indices[k])) if is_sparse(X) else divmod(k, X.shape[1])
     where = f"row {row}, column {column if feature_names is None else repr(str(feature_names[column]))}"
     if np.isnan(values[k]):
         raise MarginRankError(

@@ -10,11 +10,9 @@ from __future__ import annotations
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError
-
-Vector = NDArray[np.float64]
+from marginrank.types import Vector
 
 #: The largest weight may be so many times the smallest one that is not 0. A pair weighs a product of three
 #: weights, so 200 bits each leave room for sums, for their inverses and for the features.

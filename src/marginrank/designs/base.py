@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.losses.base import Loss
-
-Vector = NDArray[np.float64]
+from marginrank.types import Vector
 
 
 @dataclass(frozen=True)

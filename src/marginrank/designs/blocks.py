@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Matrix
 from marginrank.designs.row_products import RowProduct
 from marginrank.system.threads import in_this_context, one_blas_thread
+from marginrank.types import Matrix, MemoryMatrix
 
 # A block of mapped rows stays in the cache of one core between the product and what follows it.
 _BLOCK_BYTES = 1 << 21
@@ -44,7 +44,7 @@ class BlockMap(Protocol):
     def factor(self) -> NDArray[np.float64] | None:
         """The matrix of shape (width, n_features_out) that follows the block, or None."""
 
-    def transform_block(self, X: Matrix, out: NDArray[Any]) -> None:
+    def transform_block(self, X: MemoryMatrix, out: NDArray[Any]) -> None:
         """Map the rows of X, dense or CSR, into ``out`` of shape (n_rows, width)."""
 
 
@@ -118,7 +118,7 @@ def run_parallel(work: Callable[[Any], None], items: Iterable[Any], n_threads: i
                 raise
 
 
-def take_rows(X: Matrix, rows: NDArray[np.int64] | None, first: int, last: int) -> Matrix:
+def take_rows(X: Matrix, rows: NDArray[np.int64] | None, first: int, last: int) -> MemoryMatrix:
     """Return rows ``first`` to ``last`` of the order ``rows``."""
     return X[first:last] if rows is None else X[rows[first:last]]
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank.data.validation import Matrix, is_sparse
-from marginrank.designs.base import Vector
+from marginrank.data.matrices import is_sparse, n_stored
 from marginrank.designs.columns import IDENTITY, ColumnTransform
 from marginrank.exceptions import MarginRankError
 from marginrank.system.threads import in_this_context, one_blas_thread
+from marginrank.types import MemoryMatrix, Vector
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -83,7 +83,7 @@ class CentredRows:
 
     def __init__(
         self,
-        X: Matrix,
+        X: MemoryMatrix,
         query_ptr: NDArray[np.int64],
         *,
         rows: NDArray[np.int64] | None = None,
@@ -122,7 +122,7 @@ class CentredRows:
     @property
     def n_entries(self) -> int:
         """Number of stored entries of X."""
-        return int(self._X.nnz) if self.is_sparse else self._X.shape[0] * self._X.shape[1]
+        return n_stored(self._X)
 
     def dense(self, block: Block) -> NDArray[np.float64]:
         """Return the rows of a block of ``Xc``."""

@@ -11,17 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.data.validation import Matrix
-from marginrank.designs.base import Design, ProductRounding, Vector
+from marginrank.data.matrices import in_memory
+from marginrank.designs.base import Design, ProductRounding
 from marginrank.designs.blocks import groups, run_parallel
-from marginrank.designs.columns import (
-    IDENTITY,
-    ColumnRange,
-    ColumnTransform,
-    Mask,
-    merged_ranges,
-    shifted_rows,
-)
+from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, merged_ranges, shifted_rows
 from marginrank.designs.matrix import MatrixDesign, MatrixProducts
 from marginrank.designs.remote import RemoteDesign
 from marginrank.designs.rounding import product_rounding, tree_depth
@@ -29,8 +22,9 @@ from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.designs.section_queries import border_differences, section_queries
 from marginrank.designs.transformed import TransformedDesign
 from marginrank.losses.base import Loss
-from marginrank.storage.chunks import ChunkedMatrix, Section, TreeSum, query_ranges
+from marginrank.storage.chunks import TreeSum, query_ranges
 from marginrank.storage.engines import RemoteMatrix
+from marginrank.types import Mask, Matrix, MemoryMatrix, Section, StoredMatrix, Vector
 
 T = TypeVar("T")
 #: What is computed for a section, from its products, with so many threads.
@@ -48,7 +42,7 @@ class PlainDesign(Design, Protocol):
     def varying_columns(self, query_ptr: NDArray[np.int64], settled: Mask) -> Mask:
         """Return the columns that differ between two rows of a query, and those that are settled already."""
 
-    def take(self, positions: NDArray[np.int64]) -> Matrix:
+    def take(self, positions: NDArray[np.int64]) -> MemoryMatrix:
         """Return the rows at these positions of the order of the loss, in memory."""
 
 
@@ -60,10 +54,11 @@ def plain_design(
     n_threads: int,
 ) -> PlainDesign:
     """Return the design of rows of a matrix, wherever it lies, with the shift of a transform."""
+    if in_memory(X):
+        return MatrixDesign(X, rows, transform, n_threads=n_threads)
     if isinstance(X, RemoteMatrix):
         return RemoteDesign(X, rows, transform)
-    kind = ChunkedDesign if isinstance(X, ChunkedMatrix) else MatrixDesign
-    return kind(X, rows, transform, n_threads=n_threads)
+    return ChunkedDesign(X, rows, transform, n_threads=n_threads)
 
 
 def matrix_design(
@@ -89,7 +84,7 @@ class ChunkedDesign:
 
     Parameters
     ----------
-    X : ChunkedMatrix
+    X : StoredMatrix
         The rows.
     rows : ndarray of int64, optional
         Ascending row numbers; None takes all rows.
@@ -112,7 +107,7 @@ class ChunkedDesign:
 
     def __init__(
         self,
-        X: ChunkedMatrix,
+        X: StoredMatrix,
         rows: NDArray[np.int64] | None = None,
         transform: ColumnTransform = IDENTITY,
         *,
@@ -240,7 +235,7 @@ class ChunkedDesign:
         work = 2.0 * self.shape[0] * self.shape[1]
         return sampled_products(self.take, self.shape[1], work, row_weight, query_ptr, self._n_threads)
 
-    def take(self, positions: NDArray[np.int64]) -> Matrix:
+    def take(self, positions: NDArray[np.int64]) -> MemoryMatrix:
         """Return the rows of X at these positions of the order of the loss, in memory, less the shift."""
         taken = self._X[positions if self._rows is None else self._rows[positions]]
         return shifted_rows(taken, self._transform.shift)

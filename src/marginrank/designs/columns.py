@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Matrix, is_sparse
-from marginrank.designs.base import Vector
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from marginrank.data.matrices import csr_like, is_sparse
+from marginrank.types import Array, Mask, MemoryMatrix, Vector
 
 
 class ColumnRange(NamedTuple):
@@ -114,7 +111,7 @@ class ColumnTransform:
 IDENTITY = ColumnTransform()
 
 
-def shifted_rows(X: Matrix, shift: Vector | None) -> Matrix:
+def shifted_rows(X: MemoryMatrix, shift: Vector | None) -> MemoryMatrix:
     """Return rows in memory less a shift, in float64; sparse ones stay sparse.
 
     Examples
@@ -127,10 +124,10 @@ def shifted_rows(X: Matrix, shift: Vector | None) -> Matrix:
     if not is_sparse(X):
         return np.asarray(X - shift)
     data: NDArray[Any] = X.data - shift[X.indices]
-    return type(X)((data, X.indices, X.indptr), shape=X.shape)
+    return csr_like(X, data)
 
 
-def rows_differ(A: Matrix, B: Matrix) -> Mask:
+def rows_differ(A: MemoryMatrix, B: MemoryMatrix) -> Mask:
     """Return the columns in which two matrices in memory differ.
 
     Examples
@@ -140,7 +137,7 @@ def rows_differ(A: Matrix, B: Matrix) -> Mask:
     """
     if not is_sparse(A):
         return np.asarray((A != B).any(axis=0))
-    difference = (A != B).tocsr()
+    difference = cast(Any, A != B).tocsr()
     found = np.zeros(A.shape[1], dtype=bool)
     found[difference.indices[difference.data]] = True
     return found

@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from marginrank.data.validation import Matrix, is_sparse
-from marginrank.designs.base import Vector
+from marginrank.data.matrices import in_memory, is_sparse, stacked
 from marginrank.designs.chunked import PlainDesign, plain_design
-from marginrank.designs.columns import ColumnRange, ColumnTransform, Mask, rows_differ
+from marginrank.designs.columns import ColumnRange, ColumnTransform, rows_differ
 from marginrank.designs.scaling import Scale, column_scale, large_offset
-from marginrank.storage.chunks import ChunkedMatrix
-
-Rows = NDArray[np.int64]
+from marginrank.types import Mask, Matrix, MemoryMatrix, Rows, StoredMatrix, Vector
 
 # Values of rows in chunks that are in memory at a time, while columns are looked through.
 _MOST_VALUES = 1 << 24
@@ -53,7 +50,7 @@ def column_transform(
 
     Parameters
     ----------
-    X : ndarray, CSR matrix or ChunkedMatrix
+    X : ndarray, CSR matrix or stored matrix
         The features.
     rows : ndarray of int64, optional
         Row numbers in the order of the loss; None takes all rows as they stand.
@@ -103,7 +100,7 @@ def _constant_columns(
     if compared.pairs is None:
         assert compared.query_ptr is not None
         varies = design.varying_columns(compared.query_ptr, everywhere)
-    elif isinstance(X, ChunkedMatrix):
+    elif not in_memory(X):
         varies = _varying_in_chunks(X, design, compared.pairs, everywhere, n_threads)
     else:
         order, ptr = _components(compared.pairs, X.shape[0])
@@ -124,7 +121,7 @@ def _components(pairs: NDArray[Any], n_rows: int) -> tuple[Rows, Rows]:
 
 
 def _varying_in_chunks(
-    X: ChunkedMatrix, design: PlainDesign, pairs: NDArray[Any], settled: Mask, n_threads: int
+    X: StoredMatrix, design: PlainDesign, pairs: NDArray[Any], settled: Mask, n_threads: int
 ) -> Mask:
     """Return the same of rows in chunks: some pairs settle most columns, and the others are fetched."""
     sample = pairs[: max(1, min(_FIRST_PAIRS, _MOST_VALUES // X.shape[1]))].astype(np.int64)
@@ -135,7 +132,7 @@ def _varying_in_chunks(
     while len(left):
         # Of sparse rows all columns that are left are fetched at once: they have few entries.
         blocks = [rows for _, _, rows in X.map_blocks(partial(_chosen, columns=left, width=width))]
-        together = sparse.vstack(blocks, format="csr") if is_sparse(blocks[0]) else np.concatenate(blocks)
+        together = stacked(blocks)
         taken = left[: together.shape[1]]
         found = plain_design(together, order, n_threads=n_threads)
         varies[taken] = found.varying_columns(ptr, np.zeros(len(taken), dtype=bool))
@@ -143,7 +140,10 @@ def _varying_in_chunks(
     return varies
 
 
-def _chosen(X: Matrix, along: None, *, columns: Rows, width: int) -> Matrix:
+def _chosen(X: MemoryMatrix, along: None, *, columns: Rows, width: int) -> MemoryMatrix:
     """Return some columns: of dense rows the first so many of them."""
     del along
-    return X[:, columns] if is_sparse(X) else np.ascontiguousarray(X[:, columns[:width]])
+    if is_sparse(X):
+        chosen: MemoryMatrix = X[:, columns]
+        return chosen
+    return np.ascontiguousarray(X[:, columns[:width]])

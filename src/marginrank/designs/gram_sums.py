@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginrank.designs.centred import CentredRows
-
-Array = NDArray[np.float64]
+from marginrank.types import Array
 
 
 class BlockSum(NamedTuple):

@@ -7,8 +7,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Matrix
-from marginrank.designs.base import Design, ProductRounding, Vector
+from marginrank.designs.base import Design, ProductRounding
 from marginrank.designs.blocks import BlockMap, map_features, map_rows
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.recomputed import RecomputedDesign
@@ -18,6 +17,7 @@ from marginrank.losses.base import Loss
 from marginrank.parameters import check_choice
 from marginrank.system.memory import physical_memory
 from marginrank.system.threads import one_blas_thread
+from marginrank.types import Matrix, MemoryMatrix, Vector
 
 Store = Literal["auto", "memory", "recompute"]
 
@@ -35,7 +35,7 @@ _FACTOR_COST = 400
 class BlockDesign(Design, Protocol):
     """A design that can show some of its rows."""
 
-    def take(self, positions: NDArray[np.int64]) -> Matrix:
+    def take(self, positions: NDArray[np.int64]) -> MemoryMatrix:
         """Return rows of the matrix at these positions of the order of the loss."""
 
 

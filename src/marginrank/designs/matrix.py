@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.data.validation import Matrix, is_sparse
-from marginrank.designs.base import ProductRounding, Vector
-from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, Mask, shifted_rows
+from marginrank.data.matrices import is_sparse
+from marginrank.designs.base import ProductRounding
+from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, shifted_rows
 from marginrank.designs.rounding import product_rounding, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.losses.base import Loss
 from marginrank.storage.row_files import native_matrix
+from marginrank.types import Mask, MemoryMatrix, Vector
 
 # A query must stay in cache until it is read again, and there must be queries enough to share. With 512 KB of
 # second-level cache a core and a large third level, a fused pass over 2,000 float32 columns took .58 to .79
@@ -205,7 +206,7 @@ class MatrixDesign(MatrixProducts):
 
     def __init__(
         self,
-        X: Matrix,
+        X: MemoryMatrix,
         rows: NDArray[np.int64] | None = None,
         transform: ColumnTransform = IDENTITY,
         *,
@@ -228,7 +229,7 @@ class MatrixDesign(MatrixProducts):
         work = 2.0 * self._n_stored
         return sampled_products(self.take, self.shape[1], work, row_weight, query_ptr, self._n_threads)
 
-    def take(self, positions: NDArray[np.int64]) -> Matrix:
+    def take(self, positions: NDArray[np.int64]) -> MemoryMatrix:
         """Return the rows of X at these positions of the order of the loss, less the shift."""
         taken = self._X[positions if self._rows is None else self._rows[positions]]
         return shifted_rows(taken, self._transform.shift)

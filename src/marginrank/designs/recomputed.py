@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import _kernels
-from marginrank.data.validation import Matrix
-from marginrank.designs.base import ProductRounding, Vector
+from marginrank.designs.base import ProductRounding
 from marginrank.designs.blocks import (
     MAX_GROUPS,
     BlockMap,
@@ -26,6 +25,7 @@ from marginrank.designs.blocks import (
 from marginrank.designs.rounding import steps
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.losses.base import Loss
+from marginrank.types import Matrix, Vector
 
 _DENSE = {"float32": _kernels.DenseF32, "float64": _kernels.DenseF64}
 # A fused pass holds whole queries, one per thread, and saves every other evaluation of the map.

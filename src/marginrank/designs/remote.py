@@ -9,16 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Matrix
-from marginrank.designs.base import ProductRounding, Vector
-from marginrank.designs.columns import (
-    IDENTITY,
-    ColumnRange,
-    ColumnTransform,
-    Mask,
-    merged_ranges,
-    shifted_rows,
-)
+from marginrank.designs.base import ProductRounding
+from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, merged_ranges, shifted_rows
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.rounding import product_rounding, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
@@ -27,6 +19,7 @@ from marginrank.losses.base import Loss
 from marginrank.storage.chunks import query_ranges
 from marginrank.storage.engines import Operation, RemoteMatrix
 from marginrank.system.threads import default_threads
+from marginrank.types import Mask, MemoryMatrix, Vector
 
 
 class RemoteDesign:
@@ -149,7 +142,7 @@ class RemoteDesign:
             self.take, self.shape[1], work, row_weight, query_ptr, n_threads=default_threads()
         )
 
-    def take(self, positions: NDArray[np.int64]) -> Matrix:
+    def take(self, positions: NDArray[np.int64]) -> MemoryMatrix:
         """Return the rows of X at these positions of the order of the loss, in memory, less the shift."""
         taken = self._X[positions if self._rows is None else self._rows[positions]]
         return shifted_rows(taken, self._transform.shift)
@@ -183,7 +176,7 @@ class _Products(NamedTuple):
 
 
 def _products(
-    X: Matrix, part: tuple[NDArray[np.int64] | None, ColumnTransform, Loss | None], n_threads: int
+    X: MemoryMatrix, part: tuple[NDArray[np.int64] | None, ColumnTransform, Loss | None], n_threads: int
 ) -> _Products:
     rows, shift, loss = part
     design = MatrixDesign(X, rows, shift, n_threads=n_threads)

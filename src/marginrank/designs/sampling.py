@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank.data.validation import Matrix, is_sparse
-from marginrank.designs.base import Vector
+from marginrank.data.matrices import as_dense, is_sparse
 from marginrank.designs.blocks import run_parallel
+from marginrank.types import MemoryMatrix, Vector
 
 _SAMPLE_ROWS = 4096
 # Products of all columns are estimated from at least twice as many rows as columns; from as many, a solver
@@ -25,7 +25,7 @@ _PANEL_COLUMNS = 256
 
 
 def sampled_squares(
-    take: Callable[[NDArray[np.int64]], Matrix],
+    take: Callable[[NDArray[np.int64]], MemoryMatrix],
     n_cols: int,
     row_weight: Vector,
     query_ptr: NDArray[np.int64],
@@ -41,7 +41,7 @@ def sampled_squares(
 
 
 def sampled_products(
-    take: Callable[[NDArray[np.int64]], Matrix],
+    take: Callable[[NDArray[np.int64]], MemoryMatrix],
     n_cols: int,
     pass_work: float,
     row_weight: Vector,
@@ -80,7 +80,7 @@ def sampled_products(
         pass_work = min(pass_work, 2.0 * X.nnz / X.shape[0] * len(row_weight))
         if not products_pay(len(row_weight), n_cols, pass_work):
             return None
-    rows = _centred(X.toarray() if is_sparse(X) else X, weight, starts)
+    rows = _centred(as_dense(X), weight, starts)
     rows *= np.sqrt(weight * (float(row_weight.sum()) / total))[:, None]
     return _gram(rows, n_threads)
 
@@ -152,7 +152,7 @@ def sample_rows(
     return np.concatenate(parts), starts
 
 
-def weighted_squares(X: Matrix, weight: Vector, starts: NDArray[np.int64]) -> Vector:
+def weighted_squares(X: MemoryMatrix, weight: Vector, starts: NDArray[np.int64]) -> Vector:
     """Return ``sum_i h_i (x_ij - mean_qj)^2`` per column, with h-weighted means of each group of rows.
 
     Groups are consecutive and start at ``starts``.
@@ -166,8 +166,8 @@ def weighted_squares(X: Matrix, weight: Vector, starts: NDArray[np.int64]) -> Ve
         by_group = sparse.csr_array(
             (weight, np.arange(len(weight)), group_ptr), shape=(len(starts), len(weight))
         )
-        sums: Matrix = by_group @ X
-        squares: Vector = X.power(2).T @ weight
+        sums: Any = by_group @ cast(Any, X)
+        squares: Vector = X.power(2).transpose() @ weight
         between: Vector = sums.power(2).T @ (1.0 / safe)
         return np.maximum(squares - between, 0.0)
     return np.asarray(weight @ np.square(_centred(X, weight, starts)))

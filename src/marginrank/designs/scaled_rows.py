@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Matrix, is_sparse
-from marginrank.designs.base import Vector
+from marginrank.data.matrices import csr_like, is_sparse
 from marginrank.designs.blocks import BlockMap
+from marginrank.types import MemoryMatrix, Vector
 
 
-def scale_rows(X: Matrix, multiplier: Vector, offset: Vector | None = None) -> Matrix:
+def scale_rows(X: MemoryMatrix, multiplier: Vector, offset: Vector | None = None) -> MemoryMatrix:
     """Return ``multiplier * x + offset`` for each row, in the dtype of X.
 
     Sparse rows stay sparse, unless there is an offset.
@@ -27,8 +27,8 @@ def scale_rows(X: Matrix, multiplier: Vector, offset: Vector | None = None) -> M
         X = X.toarray()
     if is_sparse(X):
         data = (X.data * multiplier[X.indices]).astype(X.dtype)
-        return type(X)((data, X.indices, X.indptr), shape=X.shape)
-    scaled = X * multiplier + offset if shifts else X * multiplier
+        return csr_like(X, data)
+    scaled = X * multiplier if offset is None or not shifts else X * multiplier + offset
     return scaled.astype(X.dtype, copy=False)
 
 
@@ -53,6 +53,6 @@ class ScaledRows:
         self.dtype = inner.dtype
         self.factor = inner.factor
 
-    def transform_block(self, X: Matrix, out: NDArray[Any]) -> None:
+    def transform_block(self, X: MemoryMatrix, out: NDArray[Any]) -> None:
         """Write the features of the rows of X, scaled, into ``out``."""
         self._inner.transform_block(scale_rows(X, self._multiplier, self._offset), out)

@@ -7,14 +7,14 @@ So sparse data stay sparse, and the scale is folded into the coefficients, which
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Matrix, Vector, is_sparse
+from marginrank.data.matrices import csr_like, in_memory, is_sparse
 from marginrank.exceptions import MarginRankError, shown
-from marginrank.storage.chunks import ChunkedMatrix
+from marginrank.types import Matrix, MemoryMatrix, SparseMatrix, StoredMatrix, Vector
 
 Scale = Literal["standard", "minmax"]
 
@@ -51,8 +51,8 @@ def column_scale(
     if scale not in ("standard", "minmax"):
         raise MarginRankError(f"scale must be None, 'standard' or 'minmax'; got {shown(scale)}.")
     with np.errstate(over="ignore", invalid="ignore"):  # columns whose squares overflow are looked at again
-        if isinstance(X, ChunkedMatrix):
-            found = _chunked_moments(X, rows, weight)
+        if not in_memory(X):
+            found = _stored_moments(X, rows, weight)
         elif is_sparse(X):
             found = _moments(X if rows is None else X[rows], weight)
         else:
@@ -81,13 +81,13 @@ def _extreme_scale(
     """Return the divisors of columns of extreme size, computed in a unit of their own; others are NaN."""
     divisor = np.full(X.shape[1], np.nan)
     columns = np.flatnonzero(~_squares_fit(found))
-    if not len(columns) or isinstance(X, ChunkedMatrix):  # on disk a copy may be too large
+    if not len(columns) or not in_memory(X):  # on disk a copy may be too large
         return divisor
     part = X[:, columns] if rows is None else X[rows][:, columns]
     exponent = np.frexp(np.maximum(np.abs(found.low), np.abs(found.high)))[1][columns]
     if is_sparse(part):
         data = np.ldexp(part.data.astype(np.float64), -exponent[part.indices])
-        part = type(part)((data, part.indices, part.indptr), shape=part.shape)
+        part = csr_like(part, data)
     else:
         part = np.ldexp(part.astype(np.float64), -exponent)
     moments = _moments(part, weight)
@@ -153,17 +153,17 @@ def _amount(weight: Vector | None, first: int, last: int) -> float:
     return float(last - first) if weight is None else float(weight[first:last].sum())
 
 
-def _chunked_moments(X: ChunkedMatrix, rows: NDArray[np.int64] | None, weight: Vector | None) -> _Moments:
+def _stored_moments(X: StoredMatrix, rows: NDArray[np.int64] | None, weight: Vector | None) -> _Moments:
     blocks = X.map_blocks(_moments, rows, weight)
     return _together((_Moments(*found), _amount(weight, first, last)) for first, last, found in blocks)
 
 
-def _moments(X: Matrix, weight: Vector | None) -> _Moments:
+def _moments(X: MemoryMatrix, weight: Vector | None) -> _Moments:
     """Return the moments of rows in memory, dense or CSR."""
     return _sparse_moments(X, weight) if is_sparse(X) else _dense_moments(X, None, weight)
 
 
-def _sparse_moments(X: Matrix, weight: Vector | None) -> _Moments:
+def _sparse_moments(X: SparseMatrix, weight: Vector | None) -> _Moments:
     # Not above: data are looked at, and models applied, without scikit-learn.
     from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
@@ -174,14 +174,14 @@ def _sparse_moments(X: Matrix, weight: Vector | None) -> _Moments:
     full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
     reference = np.where(full, large_offset(low, high), 0.0)
     if reference.any():
-        X = type(X)((X.data - reference[X.indices], X.indices, X.indptr), shape=X.shape)
+        X = csr_like(X, X.data - reference[X.indices])
     found = mean_variance_axis(X, axis=0, weights=weight)
     mean, variance = (np.asarray(values, dtype=np.float64) for values in found)
     return _Moments(low, high, mean + reference, variance)
 
 
 def _dense_moments(
-    X: Matrix, rows: NDArray[np.int64] | None, weight: Vector | None, *, squares: bool = True
+    X: NDArray[Any], rows: NDArray[np.int64] | None, weight: Vector | None, *, squares: bool = True
 ) -> _Moments:
     """Return the moments from one pass over blocks of rows that stay in cache."""
     n_rows = len(X) if rows is None else len(rows)

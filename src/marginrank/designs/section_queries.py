@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from marginrank.data.validation import Matrix
-from marginrank.designs.columns import Mask, rows_differ
-from marginrank.storage.chunks import Section
-
-Rows = NDArray[np.int64]
+from marginrank.designs.columns import rows_differ
+from marginrank.types import Mask, MemoryMatrix, Rows, Section
 
 
 def section_queries(section: Section, query_ptr: Rows) -> Rows:
@@ -27,7 +23,7 @@ def section_queries(section: Section, query_ptr: Rows) -> Rows:
 
 
 def border_differences(
-    sections: Sequence[Section], query_ptr: Rows, take: Callable[[Rows], Matrix]
+    sections: Sequence[Section], query_ptr: Rows, take: Callable[[Rows], MemoryMatrix]
 ) -> Mask | np.bool_:
     """Return the columns that differ across the borders of sections that cut a query."""
     starts = np.array([section.first for section in sections], dtype=np.int64)

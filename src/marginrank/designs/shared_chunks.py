@@ -8,19 +8,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.designs.base import Vector
 from marginrank.designs.blocks import run_parallel
 from marginrank.designs.columns import IDENTITY, ColumnTransform
 from marginrank.designs.matrix import MatrixProducts
 from marginrank.designs.shared_reads import AdjointWish, FusedWish, HessianWish, ScoresWish, Wish
 from marginrank.losses.base import Loss
-from marginrank.storage.chunks import ChunkedMatrix, Section, TreeSum
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
+from marginrank.storage.chunks import TreeSum
+from marginrank.types import Array, Rows, Section, StoredMatrix, Vector
 
 # Rows whose loss one thread evaluates at a time; fewer cost more to hand out than to evaluate.
 _RUN_ROWS = 4096
@@ -31,7 +27,7 @@ class ChunksTogether:
 
     Parameters
     ----------
-    X : ChunkedMatrix
+    X : StoredMatrix
         The rows.
     rows : list of ndarray of int64 or None
         Ascending row numbers of each fold; None stands for all rows.
@@ -50,7 +46,7 @@ class ChunksTogether:
 
     def __init__(
         self,
-        X: ChunkedMatrix,
+        X: StoredMatrix,
         rows: list[Rows | None],
         transform: ColumnTransform = IDENTITY,
         *,
@@ -116,7 +112,7 @@ class _Places:
     """Where the rows of a fold are: in each section, and among its own."""
 
     def __init__(
-        self, X: ChunkedMatrix, sections: list[Section], together: Rows | None, taken: Rows | None
+        self, X: StoredMatrix, sections: list[Section], together: Rows | None, taken: Rows | None
     ) -> None:
         self.n_rows = X.shape[0] if taken is None else len(taken)
         positions = taken if together is None or taken is None else np.searchsorted(together, taken)

@@ -13,15 +13,13 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from marginrank.designs.base import Design, ProductRounding, Vector
+from marginrank.designs.base import Design, ProductRounding
 from marginrank.designs.lockstep import Asks
 from marginrank.designs.rounding import steps
 from marginrank.losses.base import Loss
+from marginrank.types import Array, Rows, Vector
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 # Additions on the way through a tree of as many blocks as there may ever be.
 _DEEPEST_TREE = 64
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs.base import Design, EvaluatesRisk, ProductRounding, Vector, evaluating
+from marginrank.designs.base import Design, EvaluatesRisk, ProductRounding, evaluating
 from marginrank.designs.columns import ColumnTransform
 from marginrank.designs.rounding import steps
 from marginrank.losses.base import Loss
+from marginrank.types import Vector
 
 
 class TransformedDesign:

@@ -7,20 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
 
 from marginrank.data import RankingData
+from marginrank.data.matrices import is_sparse, require_memory
 from marginrank.data.queries import group_rows, offsets, one_query
-from marginrank.data.validation import is_sparse
 from marginrank.distributed.cluster import Cluster
 from marginrank.distributed.dask_engine import DaskEngine
 from marginrank.distributed.remote_data import RemoteData
 from marginrank.exceptions import MarginRankError
 from marginrank.io import read
 from marginrank.storage.engines import RemoteMatrix
+from marginrank.types import MemoryMatrix, SparseMatrix
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,9 @@ class FileChunk:
 
     def load(self) -> Any:
         """Return the features."""
-        X = self.read().X
+        X: MemoryMatrix = require_memory(self.read().X)
         if self.sparse and not is_sparse(X):
-            X = sparse.csr_matrix(X)
+            X = cast(SparseMatrix, sparse.csr_matrix(X))
         if self.n_features is None or X.shape[1] == self.n_features:
             return X
         if is_sparse(X):

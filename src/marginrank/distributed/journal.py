@@ -17,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import is_sparse
+from marginrank.data.matrices import is_sparse
 from marginrank.distributed.journal_records import MAGIC, digest, pack, unpack
 from marginrank.distributed.remote_data import RemoteData
 from marginrank.exceptions import MarginRankError

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank.data.validation import is_sparse
+from marginrank.data.matrices import is_sparse
 from marginrank.losses.native import NativeLoss
 
 MAGIC = b"marginrank journal 1\n"

@@ -22,6 +22,8 @@ class RemoteData(RankingData):
         The other fields of :class:`~marginrank.RankingData`, validated.
     """
 
+    X: RemoteMatrix
+
     def __init__(self, X: RemoteMatrix, **known: Any) -> None:
         self._set(**{"comments": None, **known}, X=X, allow_nonfinite=False)
 

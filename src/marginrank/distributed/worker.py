@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import is_sparse
+from marginrank.data.matrices import is_sparse
 from marginrank.storage.engines import Operation, PartialSum, partial_sums
 from marginrank.system.threads import one_blas_thread
 

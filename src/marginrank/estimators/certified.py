@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from marginrank.data.validation import Matrix
 from marginrank.estimators.linear import LinearRanker
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_positive
@@ -25,6 +24,7 @@ from marginrank.training.progress import ProgressLine
 from marginrank.training.selection import Search, Selection
 from marginrank.training.spaces import RawColumns, Space
 from marginrank.training.whole_fits import BestSoFar
+from marginrank.types import Matrix
 
 _REMEDY = (
     "Raise max_iter or tol, use a larger alpha, try another solver, or scale the features "

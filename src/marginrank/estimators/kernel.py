@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags, check_random_state
 
 from marginrank.data import TrainingView
-from marginrank.data.validation import Matrix, Vector
+from marginrank.data.matrices import in_memory
 from marginrank.designs import Design, mapped_design
 from marginrank.designs.mapped import check_store
 from marginrank.designs.scaling import Scale, column_scale, steady
@@ -31,7 +31,6 @@ from marginrank.parameters import (
     check_seed,
 )
 from marginrank.solvers import Solver
-from marginrank.storage.chunks import ChunkedMatrix
 from marginrank.system.memory import physical_memory
 from marginrank.system.threads import resolve_threads
 from marginrank.training.alpha_searches import Found, Row
@@ -39,6 +38,7 @@ from marginrank.training.fitting import Training
 from marginrank.training.problems import Part
 from marginrank.training.selection import Rule, Search, Selection
 from marginrank.training.spaces import MappedColumns, Space, rows_to_map, scaled_map
+from marginrank.types import Matrix, MemoryMatrix, Vector
 
 # gamma="auto" tries these times "scale": on OHSUMED the best lies at a sixteenth.
 _FACTORS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
@@ -293,7 +293,7 @@ class KernelRankSVM(PairwiseRanker):
 
     def _spaces(self, X: Matrix, whole: Part) -> Sequence[Space]:
         """Return a space for each gamma; maps are fitted on the rows that are trained on."""
-        if isinstance(X, ChunkedMatrix):
+        if not in_memory(X):
             raise MarginRankError(
                 "KernelRankSVM does not train over data on disk; read a sample of the rows into memory "
                 "(subset), or transform blocks by a feature map before they are written, and use RankSVM."
@@ -319,7 +319,7 @@ class KernelRankSVM(PairwiseRanker):
             for gamma in gammas
         ]
 
-    def _gamma_grid(self, X: Matrix, weight: Vector | None) -> Vector:
+    def _gamma_grid(self, X: MemoryMatrix, weight: Vector | None) -> Vector:
         given = _check_gammas(self.gammas)
         if given is not None:
             return given

@@ -18,7 +18,6 @@ from marginrank.data import RankingData
 from marginrank.data import validation as gate
 from marginrank.data.finite import check_finite_results, extremes, finite_arithmetic, finite_scores
 from marginrank.data.queries import check_qid
-from marginrank.data.validation import Vector
 from marginrank.designs import Design, matrix_design
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import ComparesPairs, Loss
@@ -29,6 +28,7 @@ from marginrank.parameters import check_choice, check_flag, check_verbose
 from marginrank.system.threads import resolve_threads
 from marginrank.training.evaluation_sets import EvaluationSet, read_evaluation_sets
 from marginrank.training.problems import Problem
+from marginrank.types import Vector
 
 # How the training ran, not what came out of it: the same model shall give the same file.
 _NOT_IN_MODEL = {"n_jobs", "verbose"}

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from marginrank.data import RankingData
-from marginrank.data import validation as gate
+from marginrank.data.matrices import in_memory, n_stored
 from marginrank.designs.scaling import Scale
 from marginrank.estimators.linear import LinearRanker
 from marginrank.exceptions import MarginRankError
@@ -23,7 +23,6 @@ from marginrank.parameters import check_choice, check_count, check_positive
 from marginrank.solvers import Callback
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.solvers.spectral import direct_pays
-from marginrank.storage.chunks import ChunkedMatrix
 from marginrank.system.threads import one_blas_thread, resolve_threads
 from marginrank.training.direct_runs import DirectRuns
 from marginrank.training.evaluation_sets import EvaluationSet
@@ -387,7 +386,8 @@ class RankRLS(LinearRanker):
         self._warn(outcome)
 
     def _goes_direct(self, problem: QueryProblem) -> bool:
-        if isinstance(problem.data.X, ChunkedMatrix):
+        data = problem.data
+        if not in_memory(data.X):
             if self.solver == "direct":
                 raise MarginRankError(
                     "The direct solver needs the rows in memory, and these are on disk. Use solver='cg' or "
@@ -396,10 +396,8 @@ class RankRLS(LinearRanker):
             return False
         if self.solver != "auto" or self.regularization != "tikhonov":
             return self.solver == "direct"
-        data = problem.data
         n_alphas = 1 if not self._is_auto() else 17 if self.alphas is None else len(self.alphas)
-        nonzeros = data.X.nnz if gate.is_sparse(data.X) else data.X.size
-        return direct_pays(data.n_rows, data.n_features, nonzeros, n_alphas)
+        return direct_pays(data.n_rows, data.n_features, n_stored(data.X), n_alphas)
 
     def _without_iterations(
         self, problem: QueryProblem, space: RawColumns, sets: list[EvaluationSet], best: BestSoFar

@@ -19,6 +19,7 @@ from marginrank.designs.blocks import BlockMap, map_features, n_features_out
 from marginrank.exceptions import MarginRankError, ModelFileError, shown
 from marginrank.parameters import check_float_dtype
 from marginrank.system.threads import resolve_threads
+from marginrank.types import MemoryMatrix
 
 #: A map as data: JSON values, and arrays of float32, float64, int32 or int64 that are not empty.
 State = tuple[dict[str, Any], dict[str, NDArray[Any]]]
@@ -61,11 +62,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_finite_results(partial(self._out_of_range, X), features)
         return features
 
-    def _finite_arithmetic(self, X: gate.Matrix) -> AbstractContextManager[None]:
+    def _finite_arithmetic(self, X: MemoryMatrix) -> AbstractContextManager[None]:
         """Return the context to work in: what leaves the range of the numbers ends in a sentence."""
         return finite_arithmetic(partial(self._out_of_range, X))
 
-    def _out_of_range(self, X: gate.Matrix) -> str:
+    def _out_of_range(self, X: MemoryMatrix) -> str:
         gamma = getattr(self, "gamma_", None)
         return (
             f"The features of {type(self).__name__} leave the range of {np.dtype(self.dtype)}. "
@@ -151,18 +152,17 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _check_dtype(self) -> np.dtype[Any]:
         return check_float_dtype(self.dtype)
 
-    def _check_matrix(self, X: Any, *, reset: bool) -> gate.Matrix:
+    def _check_matrix(self, X: Any, *, reset: bool) -> MemoryMatrix:
         """Return X as the kernels take it, finite, with scikit-learn's checks of width and names."""
-        given = X
-        X, names = gate.check_matrix(X)
-        gate.check_finite(X, names)
-        if not reset and X.shape[1] != self.n_features_in_:
+        rows, names = gate.check_matrix(X)
+        gate.check_finite(rows, names)
+        if not reset and rows.shape[1] != self.n_features_in_:
             raise MarginRankError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
-                "features as input."
+                f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
             )
-        validate_data(self, X if names is None else given, reset=reset, skip_check_array=True)
-        return X
+        validate_data(self, rows if names is None else X, reset=reset, skip_check_array=True)
+        return rows
 
 
 def check_state(header: Any, arrays: Any) -> None:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from marginrank.data import validation as gate
-from marginrank.data.validation import Vector, is_sparse
+from marginrank.data.matrices import is_sparse
 from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError, ModelFileError, shown
 from marginrank.feature_maps.base import FeatureMap, State, state_array
 from marginrank.feature_maps.frequencies import FREQUENCIES, Cosines, draw_frequencies
 from marginrank.feature_maps.gamma import resolve_gamma
 from marginrank.parameters import check_count, check_flag, check_seed
+from marginrank.types import Vector
 
 _ROOM = 2.0**20
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Matrix, is_sparse
+from marginrank.data.matrices import is_sparse
 from marginrank.designs.row_products import RowProduct
 from marginrank.exceptions import MarginRankError
+from marginrank.types import MemoryMatrix
 
 FREQUENCIES = ("rbf", "laplacian")
 
@@ -104,7 +105,7 @@ class Cosines:
     def _product(self) -> RowProduct:
         return RowProduct(self._frequencies)
 
-    def transform_block(self, X: Matrix, out: NDArray[Any]) -> None:
+    def transform_block(self, X: MemoryMatrix, out: NDArray[Any]) -> None:
         """Write the features of the rows of X into ``out`` of shape (n_rows, n_components)."""
         if is_sparse(X):
             out[...] = X.astype(self.dtype, copy=False) @ self._frequencies

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances, manhattan_distances
 
 from marginrank.data.finite import extremes
-from marginrank.data.validation import Matrix, Vector, is_sparse
+from marginrank.data.matrices import is_sparse
 from marginrank.designs.chunked import plain_design
 from marginrank.designs.columns import shifted_rows
 from marginrank.designs.scaling import large_offset
@@ -18,13 +18,14 @@ from marginrank.feature_maps.kernel_columns import DIFFERENCES, with_small_indic
 from marginrank.feature_maps.kernel_units import UNITS, ordinary_entries
 from marginrank.feature_maps.row_draws import DistinctRows
 from marginrank.parameters import check_positive
+from marginrank.types import MemoryMatrix, Vector
 
 # Half a million distances give the median to a fraction of a percent.
 _MEDIAN_ROWS = 1000
 
 
 def resolve_gamma(
-    gamma: Any, kernel: str, X: Matrix, rng: np.random.RandomState, weight: Vector | None = None
+    gamma: Any, kernel: str, X: MemoryMatrix, rng: np.random.RandomState, weight: Vector | None = None
 ) -> float | None:
     """Return gamma as a number, or None for a kernel that has none.
 
@@ -60,7 +61,7 @@ def resolve_gamma(
     return check_positive(gamma, "gamma", "a positive, finite number, 'scale' or 'median'")
 
 
-def without_offsets(X: Matrix) -> Matrix:
+def without_offsets(X: MemoryMatrix) -> MemoryMatrix:
     """Return rows less the large common offsets of their columns; of sparse rows, of columns that all have.
 
     Examples
@@ -73,7 +74,9 @@ def without_offsets(X: Matrix) -> Matrix:
     return shifted_rows(X, shift) if shift.any() else X
 
 
-def _in_ordinary_unit(X: Matrix, name: str, kernel: str, rule: Callable[[Matrix], float]) -> float:
+def _in_ordinary_unit(
+    X: MemoryMatrix, name: str, kernel: str, rule: Callable[[MemoryMatrix], float]
+) -> float:
     """Return what a rule finds for rows whose squares fit float64, in the unit of X."""
     rows, exponent = ordinary_entries(X)
     found = rule(rows)
@@ -85,7 +88,7 @@ def _in_ordinary_unit(X: Matrix, name: str, kernel: str, rule: Callable[[Matrix]
     return gamma
 
 
-def _scale(X: Matrix, power: int, weight: Vector | None) -> float:
+def _scale(X: MemoryMatrix, power: int, weight: Vector | None) -> float:
     if is_sparse(X):
         if not X.has_canonical_format:  # entries stored twice count as their sum
             X = X.copy()
@@ -107,7 +110,7 @@ def _scale(X: Matrix, power: int, weight: Vector | None) -> float:
     return 1.0 / (X.shape[1] * spread) if spread > 0.0 else 0.0
 
 
-def _median(X: Matrix, kernel: str, rng: np.random.RandomState, weight: Vector | None) -> float:
+def _median(X: MemoryMatrix, kernel: str, rng: np.random.RandomState, weight: Vector | None) -> float:
     if kernel == "polynomial":
         raise MarginRankError(
             "gamma='median' needs a kernel of a distance: 'rbf', 'laplacian' or 'chi2'; got 'polynomial'. "

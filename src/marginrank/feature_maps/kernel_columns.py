@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,13 @@ from sklearn.metrics.pairwise import (
 )
 
 from marginrank.data.finite import check_finite_results
+from marginrank.data.matrices import as_dense, csr_like, is_sparse
 from marginrank.data.sparse_matrices import summed
-from marginrank.data.validation import Matrix, is_sparse
 from marginrank.designs.row_products import RowProduct
 from marginrank.designs.scaling import large_offset
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps.kernel_units import FarRows, KernelUnits
+from marginrank.types import MemoryMatrix, Rows, SparseMatrix
 
 #: Kernels by name, and which of gamma, degree and coef0 each takes.
 KERNELS: Mapping[str, tuple[Callable[..., Any] | None, tuple[str, ...]]] = {
@@ -70,7 +71,7 @@ class KernelColumns:
     def __init__(
         self,
         kernel: str,
-        landmarks: Matrix,
+        landmarks: MemoryMatrix,
         parameters: Mapping[str, Any],
         dtype: np.dtype[Any],
         factor: NDArray[np.float64] | None = None,
@@ -95,9 +96,9 @@ class KernelColumns:
         if kernel == "rbf" and not is_sparse(landmarks):
             self._prepare_rbf(float(parameters["gamma"]))
         elif is_sparse(landmarks):
-            self._landmarks = with_small_indices(landmarks)
+            self._landmarks = landmarks = with_small_indices(landmarks)
             if kernel == "rbf":
-                self._set_apart()
+                self._set_apart(landmarks)
         elif kernel in _PRODUCTS:
             self._landmarks = landmarks.astype(self.dtype, copy=False)
 
@@ -120,10 +121,11 @@ class KernelColumns:
         """What dense rows are multiplied by: a row of its own each, which a BLAS product would not be."""
         if self.kernel == "rbf":
             return RowProduct(self._expanded)
-        landmarks = _normalized(self._landmarks) if self.kernel == "cosine" else self._landmarks
+        landmarks = as_dense(self._landmarks)
+        landmarks = _normalized(landmarks) if self.kernel == "cosine" else landmarks
         return RowProduct(landmarks.T)
 
-    def transform_block(self, X: Matrix, out: NDArray[Any]) -> None:
+    def transform_block(self, X: MemoryMatrix, out: NDArray[Any]) -> None:
         """Write the kernel values of the rows of X into ``out`` of shape (n_rows, n_landmarks)."""
         # What overflows on the way to a kernel of 0, as large distances do, is no error; the values tell.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -143,10 +145,9 @@ class KernelColumns:
             "a smaller gamma, degree or coef0, dtype='float64', or features of ordinary size."
         )
 
-    def _transform(self, X: Matrix, out: NDArray[Any]) -> None:
+    def _transform(self, X: MemoryMatrix, out: NDArray[Any]) -> None:
         if self.kernel == "precomputed":
-            chosen = X[:, self._landmarks]
-            out[...] = chosen.toarray() if is_sparse(chosen) else chosen
+            out[...] = as_dense(X[:, cast(Rows, self._landmarks)])
         elif self.kernel == "rbf" and not is_sparse(X) and not is_sparse(self._landmarks):
             self._rbf(X, out)
         elif self.kernel in _PRODUCTS and not is_sparse(X) and not is_sparse(self._landmarks):
@@ -154,13 +155,13 @@ class KernelColumns:
         else:
             out[...] = self._by_function(X)
 
-    def _set_apart(self) -> None:
+    def _set_apart(self, landmarks: SparseMatrix) -> None:
         """Set columns apart in which all sparse landmarks have a large common offset.
 
         Distances of sparse rows are made of products, in which it would drown them. The kernel is a product
         over the columns, and theirs is computed from differences.
         """
-        entries = self._landmarks.tocsc()
+        entries = landmarks.tocsc()
         apart, full = [], np.diff(entries.indptr) == self.width
         for j in np.flatnonzero(full):
             column = entries.data[entries.indptr[j] : entries.indptr[j + 1]].astype(np.float64)
@@ -168,17 +169,16 @@ class KernelColumns:
                 apart.append(j)
         if apart:
             self._apart = np.array(apart)
-            self._apart_landmarks = self._landmarks[:, self._apart].toarray().astype(np.float64)
-            self._landmarks = _without_columns(self._landmarks, self._apart)
+            self._apart_landmarks = landmarks[:, self._apart].toarray().astype(np.float64)
+            self._landmarks = _without_columns(landmarks, self._apart)
 
-    def _by_function(self, X: Matrix) -> NDArray[Any]:
+    def _by_function(self, X: MemoryMatrix) -> NDArray[Any]:
         if self._apart is not None:
             return self._with_columns_apart(X, self._apart)
         return self._of_pairs(X)
 
-    def _with_columns_apart(self, X: Matrix, apart: NDArray[np.int64]) -> NDArray[Any]:
-        columns = X[:, apart]
-        columns = np.asarray(columns.toarray() if is_sparse(columns) else columns, dtype=np.float64)
+    def _with_columns_apart(self, X: MemoryMatrix, apart: NDArray[np.int64]) -> NDArray[Any]:
+        columns = np.asarray(as_dense(X[:, apart]), dtype=np.float64)
         squares = np.zeros((X.shape[0], self.width))
         for x, landmark in zip(columns.T, self._apart_landmarks.T, strict=True):
             squares += np.square(np.subtract.outer(x, landmark))
@@ -186,7 +186,7 @@ class KernelColumns:
             self._of_pairs(_without_columns(X, apart)) * np.exp(-self._parameters["gamma"] * squares)
         )
 
-    def _of_pairs(self, X: Matrix) -> NDArray[Any]:
+    def _of_pairs(self, X: MemoryMatrix) -> NDArray[Any]:
         landmarks = self._landmarks
         if self._dense_only:  # only this block of X, and the landmarks
             X, landmarks = (M.toarray() if is_sparse(M) else np.require(M, None, "W") for M in (X, landmarks))
@@ -220,7 +220,7 @@ class KernelColumns:
         np.power(out, self._parameters["degree"], out=out, casting="same_kind")
 
 
-def _without_columns(X: Matrix, columns: NDArray[np.int64]) -> Matrix:
+def _without_columns(X: MemoryMatrix, columns: NDArray[np.int64]) -> MemoryMatrix:
     """Return rows with zeros in some columns."""
     if not is_sparse(X):
         X = X.copy()
@@ -228,7 +228,7 @@ def _without_columns(X: Matrix, columns: NDArray[np.int64]) -> Matrix:
         return X
     kept = ~np.isin(X.indices, columns)
     ends = np.concatenate(([0], np.cumsum(kept)))[X.indptr].astype(X.indptr.dtype)
-    return type(X)((X.data[kept], X.indices[kept], ends), shape=X.shape)
+    return csr_like(X, X.data[kept], X.indices[kept], ends)
 
 
 def _normalized(X: NDArray[Any]) -> NDArray[Any]:
@@ -237,15 +237,15 @@ def _normalized(X: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(X / np.where(length > 0.0, length, 1.0)[:, None], dtype=X.dtype)
 
 
-def with_small_indices(X: Matrix) -> Matrix:
+def with_small_indices(X: SparseMatrix) -> SparseMatrix:
     """Return CSR rows as scikit-learn's kernels take them: 32-bit indices, no entry stored twice."""
     X = summed(X)
     if X.indices.dtype == np.int32 or max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
         return X
-    return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    return csr_like(X, X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
 
 
-def kernel_diagonal(kernel: str, X: Matrix, parameters: Mapping[str, Any]) -> NDArray[np.float64]:
+def kernel_diagonal(kernel: str, X: MemoryMatrix, parameters: Mapping[str, Any]) -> NDArray[np.float64]:
     """Return ``k(x, x)`` for each row.
 
     Examples

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data.finite import check_finite_results, extremes
-from marginrank.data.validation import Matrix, is_sparse
+from marginrank.data.matrices import csr_like, is_sparse
+from marginrank.types import MemoryMatrix
 
 #: Kernels that have a gamma, and the power of the data's unit that it divides by.
 UNITS = {"rbf": 2, "laplacian": 1, "chi2": 1, "polynomial": 2}
@@ -61,7 +62,7 @@ class KernelUnits:
                 self._exponent = exponent
                 self.parameters["gamma"] = float(np.ldexp(gamma, -power * exponent))
 
-    def rows(self, X: Matrix) -> Matrix:
+    def rows(self, X: MemoryMatrix) -> MemoryMatrix:
         """Return rows in this unit, without a copy where it is 1; what is too large becomes infinite.
 
         Of sparse rows that is refused: scikit-learn's kernels of them take finite numbers only.
@@ -76,7 +77,7 @@ class KernelUnits:
         return scaled
 
 
-def ordinary_entries(X: Matrix) -> tuple[Matrix, int]:
+def ordinary_entries(X: MemoryMatrix) -> tuple[MemoryMatrix, int]:
     """Return X times a power of two that leaves no entry huge nor all of them tiny, and the exponent of it.
 
     Examples
@@ -149,15 +150,15 @@ class FarRows:
         return X
 
 
-def _scaled(X: Matrix, exponent: int) -> Matrix:
+def _scaled(X: MemoryMatrix, exponent: int) -> MemoryMatrix:
     """Return X times a power of two, in float64."""
     if is_sparse(X):
         data = np.ldexp(X.data.astype(np.float64, copy=False), exponent)
-        return type(X)((data, X.indices, X.indptr), shape=X.shape)
+        return csr_like(X, data)
     return np.ldexp(X.astype(np.float64, copy=False), exponent)
 
 
-def _rows_of_ordinary_size(X: Matrix) -> Matrix:
+def _rows_of_ordinary_size(X: MemoryMatrix) -> MemoryMatrix:
     """Return rows, those of extreme size times a power of two of their own."""
     if is_sparse(X):
         largest = np.asarray(abs(X).max(axis=1).todense(), dtype=np.float64).ravel()
@@ -169,5 +170,5 @@ def _rows_of_ordinary_size(X: Matrix) -> Matrix:
         return X
     if is_sparse(X):
         data = np.ldexp(X.data.astype(np.float64, copy=False), -np.repeat(exponent, np.diff(X.indptr)))
-        return type(X)((data, X.indices, X.indptr), shape=X.shape)
+        return csr_like(X, data)
     return np.ldexp(X.astype(np.float64, copy=False), -exponent[:, None])

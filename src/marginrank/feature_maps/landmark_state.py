@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank.data import validation as gate
-from marginrank.data.validation import Matrix, is_sparse
+from marginrank.data.matrices import csr_like, is_sparse
 from marginrank.exceptions import MarginRankError, ModelFileError, shown
 from marginrank.feature_maps.base import state_array
+from marginrank.types import MemoryMatrix
 
 
-def pack_landmarks(landmarks: Matrix) -> tuple[str, dict[str, NDArray[Any]]]:
+def pack_landmarks(landmarks: MemoryMatrix) -> tuple[str, dict[str, NDArray[Any]]]:
     """Return how landmarks are stored ("dense", "csr" or "indices") and their arrays.
 
     Examples
@@ -27,14 +28,16 @@ def pack_landmarks(landmarks: Matrix) -> tuple[str, dict[str, NDArray[Any]]]:
         name = "landmark_indices" if landmarks.ndim == 1 else "landmarks"
         return ("indices" if landmarks.ndim == 1 else "dense"), {name: landmarks}
     if landmarks.nnz == 0:  # arrays in a file are not empty
-        landmarks = type(landmarks)(([0.0], ([0], [0])), shape=landmarks.shape, dtype=landmarks.dtype)
+        zero = np.zeros(1, dtype=landmarks.dtype)
+        ends = np.minimum(np.arange(landmarks.shape[0] + 1, dtype=landmarks.indptr.dtype), 1)
+        landmarks = csr_like(landmarks, zero, np.zeros(1, dtype=landmarks.indices.dtype), ends)
     parts = {f"landmarks_{name}": getattr(landmarks, name) for name in ("data", "indices", "indptr")}
     return "csr", parts
 
 
 def unpack_landmarks(
     header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> tuple[Matrix, NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[MemoryMatrix, NDArray[np.float64], NDArray[np.float64]]:
     """Return landmarks, whitening and eigenvalues of a state, checked."""
     T = state_array(arrays, "whitening", (None, None)).astype(np.float64, copy=False)
     values = state_array(arrays, "eigenvalues", (T.shape[1],)).astype(np.float64, copy=False)

@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 from sklearn.cluster import kmeans_plusplus
 
-from marginrank.data.validation import Matrix, Vector
 from marginrank.designs.blocks import BlockMap, block_rows, row_blocks, run_parallel
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps.kernel_units import ordinary_entries
 from marginrank.feature_maps.row_draws import DistinctRows
 from marginrank.parameters import check_choice
 from marginrank.system.threads import one_blas_thread
+from marginrank.types import MemoryMatrix, Rows, Vector
 
-Indices = NDArray[np.int64]
 LANDMARKS = ("uniform", "kmeans++", "leverage")
 
 # k-means++ looks at every row for every landmark; a sample this many times as large is as good.
@@ -27,14 +26,14 @@ _SAMPLE_FACTOR = 10
 
 def choose_landmarks(
     how: str,
-    X: Matrix,
+    X: MemoryMatrix,
     n_landmarks: int,
-    columns: Callable[[Indices], BlockMap],
+    columns: Callable[[Rows], BlockMap],
     diagonal: Callable[[], NDArray[np.float64]],
     rng: np.random.RandomState,
     n_threads: int,
     weight: Vector | None = None,
-) -> Indices:
+) -> Rows:
     """Return the numbers of rows that differ, ``n_landmarks`` where there are so many.
 
     They and their order depend on the content of the rows and the seed, not on the order of the rows.
@@ -78,8 +77,8 @@ def choose_landmarks(
 
 
 def _kmeans_plusplus(
-    X: Matrix, n_landmarks: int, distinct: DistinctRows, rng: np.random.RandomState
-) -> Indices:
+    X: MemoryMatrix, n_landmarks: int, distinct: DistinctRows, rng: np.random.RandomState
+) -> Rows:
     sample = distinct.draw(max(_SAMPLE_FACTOR * n_landmarks, 1000))
     rows, weight = distinct.rows[sample], distinct.weight[sample]
     with one_blas_thread():
@@ -92,7 +91,7 @@ def _kmeans_plusplus(
 
 
 def _leverage(
-    X: Matrix, columns: BlockMap, pilot: Indices, diagonal: NDArray[np.float64], n_threads: int
+    X: MemoryMatrix, columns: BlockMap, pilot: Rows, diagonal: NDArray[np.float64], n_threads: int
 ) -> NDArray[np.float64]:
     """Return ``k(x, x) - k_x' (W + mu I)^-1 k_x``, the ridge leverage scores up to a factor.
 
@@ -129,6 +128,6 @@ def _leverage(
     return np.maximum(score, max(1e-6 * float(np.abs(diagonal).mean()), 1e-300))
 
 
-def landmark_rows(X: Matrix, chosen: Indices, kernel: str) -> Any:
+def landmark_rows(X: MemoryMatrix, chosen: Rows, kernel: str) -> Any:
     """Return what the map keeps of the landmarks: the rows, or their numbers for a precomputed kernel."""
     return chosen if kernel == "precomputed" else X[chosen]

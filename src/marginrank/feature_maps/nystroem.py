@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags, check_random_state
 
 from marginrank.data import validation as gate
-from marginrank.data.validation import Matrix
 from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError, ModelFileError, shown
 from marginrank.feature_maps.base import FeatureMap, State
 from marginrank.feature_maps.gamma import resolve_gamma
 from marginrank.feature_maps.kernel_columns import KERNELS, KernelColumns, kernel_diagonal
 from marginrank.feature_maps.landmark_state import pack_landmarks, unpack_landmarks
-from marginrank.feature_maps.landmarks import Indices, choose_landmarks, landmark_rows
+from marginrank.feature_maps.landmarks import choose_landmarks, landmark_rows
 from marginrank.feature_maps.whitening import whitening
 from marginrank.parameters import (
     check_choice,
@@ -28,6 +27,7 @@ from marginrank.parameters import (
     finite_number,
 )
 from marginrank.system.threads import resolve_threads
+from marginrank.types import MemoryMatrix, Rows
 
 # Relative eigenvalues below which a feature would hold more rounding error than signal. The largest one often
 # belongs to a constant, which ranking does not see: with a cut at 1e-6 of it, OHSUMED loses in quality.
@@ -187,20 +187,20 @@ class NystroemFeatures(FeatureMap):
         return self._columns(self.landmarks_, np.dtype(self.dtype), self.whitening_)
 
     def _columns(
-        self, landmarks: Matrix, dtype: np.dtype[Any], factor: NDArray[np.float64] | None = None
+        self, landmarks: MemoryMatrix, dtype: np.dtype[Any], factor: NDArray[np.float64] | None = None
     ) -> KernelColumns:
         return KernelColumns(self.kernel, landmarks, self._parameters(), dtype, factor)
 
     def _parameters(self) -> dict[str, Any]:
         return {"gamma": self.gamma_, "degree": float(self.degree), "coef0": float(self.coef0)}
 
-    def _gram(self, X: Matrix, chosen: Indices) -> NDArray[np.float64]:
+    def _gram(self, X: MemoryMatrix, chosen: Rows) -> NDArray[np.float64]:
         """Return the kernel values between landmarks, in float64 whatever the features are."""
         out = np.empty((len(chosen), len(chosen)))
         self._columns(self.landmarks_, np.dtype(np.float64)).transform_block(X[chosen], out)
         return out
 
-    def _check_kernel(self, X: Matrix) -> None:
+    def _check_kernel(self, X: MemoryMatrix) -> None:
         check_choice("kernel", self.kernel, KERNELS)
         check_number(self.degree, "degree", least=1.0)
         check_number(self.coef0, "coef0")

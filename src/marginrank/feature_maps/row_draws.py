@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Matrix, Vector, is_sparse
+from marginrank.data.matrices import is_sparse
+from marginrank.types import MemoryMatrix, Vector
 
 Keys = NDArray[np.uint64]
 
@@ -48,7 +49,7 @@ class DistinctRows:
     2
     """
 
-    def __init__(self, X: Matrix, weight: Vector | None, rng: np.random.RandomState) -> None:
+    def __init__(self, X: MemoryMatrix, weight: Vector | None, rng: np.random.RandomState) -> None:
         self._rng = rng
         counted = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0.0)
         keys = _row_keys(X, self._salt())[counted]
@@ -78,7 +79,7 @@ class DistinctRows:
         return np.uint64(self._rng.randint(0, 2**63 - 1, dtype=np.int64))
 
 
-def _row_keys(X: Matrix, seed: np.uint64) -> Keys:
+def _row_keys(X: MemoryMatrix, seed: np.uint64) -> Keys:
     """Return a hash of the entries of each row that are not zero, the same for dense and sparse rows."""
     keys = np.zeros(X.shape[0], dtype=np.uint64)
     columns = _mixed(seed + _STEP * np.arange(1, X.shape[1] + 1, dtype=np.uint64))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from marginrank.data import RankingData
-from marginrank.storage.chunks import ChunkedMatrix
+from marginrank.data.matrices import in_memory
 from marginrank.storage.disk_dataset import DiskDataset
 
 
@@ -26,7 +26,7 @@ def pieces(data: RankingData, most_values: int | None = None) -> Iterator[Rankin
     >>> [piece.n_rows for piece in pieces(RankingData([[1.0], [2.0]], [0, 1]))]
     [2]
     """
-    if not isinstance(data.X, ChunkedMatrix):
+    if in_memory(data.X):
         yield data
         return
     step = data.n_rows if most_values is None else max(1, most_values // data.n_features)
@@ -45,12 +45,13 @@ def held(data: RankingData) -> RankingData:
     """Return the data in memory."""
     if isinstance(data, DiskDataset):
         return data.in_memory()
-    return data.subset(np.arange(data.n_rows)) if isinstance(data.X, ChunkedMatrix) else data
+    return data if in_memory(data.X) else data.subset(np.arange(data.n_rows))
 
 
 def _chunks(data: RankingData) -> Iterator[RankingData]:
     if isinstance(data, DiskDataset):
         yield from data.chunks()
         return
+    assert not in_memory(data.X)
     for section in data.X.sections():
         yield data.subset(np.arange(section.first, section.last))

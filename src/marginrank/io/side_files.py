@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData, check_data
+from marginrank.data.matrices import in_memory
 from marginrank.data.validation import check_numbers
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import Destination, write_lines
@@ -21,7 +22,6 @@ from marginrank.io.letor_writer import number_text
 from marginrank.io.sources import Source
 from marginrank.io.text_lines import text_lines
 from marginrank.parameters import check_path
-from marginrank.storage.chunks import ChunkedMatrix
 
 _LARGEST_INT64 = 2**63 - 1
 _KEPT = (
@@ -154,7 +154,7 @@ def rebuilt(data: RankingData, **changed: Any) -> RankingData:
     kept = {name: getattr(data, name) for name in _KEPT}
     parts = {"X": data.X, "y": data.y} | kept | changed
     X, names = parts.pop("X"), parts.pop("feature_names")
-    if not isinstance(X, ChunkedMatrix):
+    if in_memory(X):
         return RankingData(X, feature_names=names, **parts)
     # The features were validated when they were written, and stay on disk: all but them is looked through.
     rows = RankingData(np.zeros((data.n_rows, 1), dtype=np.float32), **parts)

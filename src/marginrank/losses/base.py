@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.rounding import LossRounding
-
-Vector = NDArray[np.float64]
+from marginrank.types import Vector
 
 #: How the time of one evaluation grows with the rows of a query.
 Cost = Literal["linear", "n log n", "quadratic"]

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from marginrank._kernels import LeastSquares, PairLabels
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
-from marginrank.losses.base import Vector
 from marginrank.losses.native import Kernel, NativeLoss
 from marginrank.losses.preferences import SquaredPreferences
 from marginrank.rounding import UNIT, LossRounding
+from marginrank.types import Vector
 
 
 class LeastSquaresLoss(NativeLoss):

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError
-from marginrank.losses.base import Cost, ScorePoint, Vector
+from marginrank.losses.base import Cost, ScorePoint
 from marginrank.rounding import LossRounding
+from marginrank.types import Vector
 
 #: Rows of the longest query that a loss of quadratic cost takes: 2e8 pairs in every evaluation.
 LARGEST_QUADRATIC = 20_000

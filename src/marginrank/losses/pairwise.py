@@ -18,9 +18,9 @@ from marginrank._kernels import PairLabels, PairLoss
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError
-from marginrank.losses.base import Vector
 from marginrank.losses.native import Kernel, NativeLoss
 from marginrank.rounding import UNIT, LossRounding
+from marginrank.types import Vector
 
 Weighting = Literal["pairs", "queries"]
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import PreferencePairs
 from marginrank.data import TrainingPairs
-from marginrank.losses.base import Vector
 from marginrank.losses.native import Kernel, NativeLoss
 from marginrank.rounding import UNIT, LossRounding
+from marginrank.types import Vector
 
 
 class PreferenceLoss(NativeLoss):

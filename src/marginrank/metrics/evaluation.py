@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
-from marginrank.data.validation import Vector
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics.evaluator import Evaluator, weighted_mean
 from marginrank.metrics.metric import Metric
 from marginrank.metrics.names import check_flavor, parse_metric, parse_metrics, spell_metric
+from marginrank.types import Vector
 
 
 class Evaluation(Mapping[str, float]):

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from marginrank._kernels import MetricSpec, ranking_metrics
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
-from marginrank.data.validation import Vector
 from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics.metric import CHOICES, FAMILIES, Metric
 from marginrank.system.threads import resolve_threads
+from marginrank.types import Vector
 
 _CODES = tuple(FAMILIES)
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
-from marginrank.data.validation import Matrix
+from marginrank.data.matrices import csr_like, is_sparse
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_flag
+from marginrank.types import Matrix, MemoryMatrix
 
 _NAMED_AT_MOST = 5
 _MOST_FEATURES = 2**31 - 1
@@ -44,7 +45,7 @@ def model_matrix(X: Any, n_features: int, feature_names: Sequence[str] | None) -
     return matrix
 
 
-def align_width(X: Any, n_features: int, *, ignore_unknown: bool = False) -> Matrix:
+def align_width(X: Any, n_features: int, *, ignore_unknown: bool = False) -> MemoryMatrix:
     """Return X with ``n_features`` columns, for files whose width differs from that of the model.
 
     The width of a sparse text file is its largest feature number, so a test file is often narrower or wider
@@ -73,29 +74,30 @@ def align_width(X: Any, n_features: int, *, ignore_unknown: bool = False) -> Mat
     >>> align_width([[1.0, 2.0]], 1, ignore_unknown=True)
     array([[1.]])
     """
-    X, _ = gate.check_matrix(X)
+    rows, _ = gate.check_matrix(X)
     n_features = check_count(n_features, "n_features", most=_MOST_FEATURES)
     check_flag(ignore_unknown, "ignore_unknown")
-    width = X.shape[1]
+    width = rows.shape[1]
     if width == n_features:
-        return X
+        return rows
     if width > n_features:
-        unknown = [] if ignore_unknown else unknown_columns(X, n_features).tolist()
+        unknown = [] if ignore_unknown else unknown_columns(rows, n_features).tolist()
         if unknown:
             raise MarginRankError(
                 f"X has values in columns that the model does not know: {_listed(unknown)}, counted from 0, "
                 f"where the model has {n_features} (n_features). Is it the right model? To drop them, pass "
                 "ignore_unknown=True."
             )
-        return X[:, :n_features] if gate.is_sparse(X) else np.ascontiguousarray(X[:, :n_features])
-    if gate.is_sparse(X):
-        return type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
-    wider = np.zeros((X.shape[0], n_features), dtype=X.dtype)
-    wider[:, :width] = X
+        kept: MemoryMatrix = rows[:, :n_features]
+        return kept if is_sparse(kept) else np.ascontiguousarray(kept)
+    if is_sparse(rows):
+        return csr_like(rows, rows.data, shape=(rows.shape[0], n_features))
+    wider = np.zeros((rows.shape[0], n_features), dtype=rows.dtype)
+    wider[:, :width] = rows
     return wider
 
 
-def unknown_columns(X: Matrix, n_features: int) -> NDArray[np.int64]:
+def unknown_columns(X: MemoryMatrix, n_features: int) -> NDArray[np.int64]:
     """Return the columns of X from ``n_features`` on that hold a value other than 0, counted from 0.
 
     Parameters
@@ -111,7 +113,7 @@ def unknown_columns(X: Matrix, n_features: int) -> NDArray[np.int64]:
     >>> unknown_columns(np.array([[1.0, 0.0, 2.0], [1.0, 0.0, 0.0]]), 1).tolist()
     [2]
     """
-    if gate.is_sparse(X):
+    if is_sparse(X):
         used = X.indices[: X.indptr[-1]][X.data[: X.indptr[-1]] != 0]
         return np.unique(used[used >= n_features]).astype(np.int64)
     return n_features + np.flatnonzero((X[:, n_features:] != 0).any(axis=0))

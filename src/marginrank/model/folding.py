@@ -14,10 +14,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from marginrank.data.validation import Vector
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import FEATURE_MAPS, FeatureMap
 from marginrank.model.mapping import compose
+from marginrank.types import Vector
 
 if TYPE_CHECKING:
     from marginrank.model.ranking_model import RankingModel

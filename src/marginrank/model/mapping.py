@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Vector
 from marginrank.designs import ScaledRows
 from marginrank.designs.blocks import BlockMap, n_features_out
 from marginrank.exceptions import MarginRankError, ModelFileError
 from marginrank.model.values import frozen_vector, json_value
+from marginrank.types import Vector
 
 if TYPE_CHECKING:
     from marginrank.feature_maps import FeatureMap

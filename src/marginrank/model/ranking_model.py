@@ -16,7 +16,6 @@ from marginrank.data import validation as gate
 from marginrank.data.finite import finite_scores
 from marginrank.data.queries import check_qid, group_rows
 from marginrank.data.query_normalization import minmax_by_query
-from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import Design, mapped_design, matrix_design
 from marginrank.exceptions import MarginRankError, ModelFileError, shown, shown_path
 from marginrank.model import file_format
@@ -27,6 +26,7 @@ from marginrank.parameters import check_choice, check_number, check_path
 from marginrank.system.atomic_write import atomic_write
 from marginrank.system.regular_files import kind, open_regular
 from marginrank.system.threads import resolve_threads
+from marginrank.types import Matrix, Vector
 
 if TYPE_CHECKING:
     from marginrank.feature_maps import FeatureMap

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from marginrank.data.validation import Vector, as_array, objects_to_float
+from marginrank.data.validation import as_array, objects_to_float
 from marginrank.exceptions import MarginRankError, shown
+from marginrank.types import Vector
 
 
 def frozen_vector(values: Any, name: str) -> Vector:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Vector
 from marginrank.exceptions import MarginRankError
 from marginrank.paths.selection import PathSelection
 from marginrank.training.selection import Selection
+from marginrank.types import Vector
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,13 +12,13 @@ from scipy import linalg
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
 from marginrank.data.finite import as_outside
-from marginrank.data.validation import Vector, is_sparse
+from marginrank.data.matrices import is_sparse
 from marginrank.designs.scaling import large_offset
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.parameters import check_choice, check_number, check_positive
 from marginrank.system.memory import physical_memory
+from marginrank.types import Array, Vector
 
-Matrix = NDArray[np.float64]
 # Rows whose squared distance is below this part of their squared norms are the same point: what differs is
 # the rounding of the kernel.
 _SAME_POINT = 1e-14
@@ -87,7 +87,7 @@ class Kernel:
             return self.gamma
         return 1.0 if self.kernel == "chi2" else 1.0 / n_features
 
-    def __call__(self, X: Any, Y: Any) -> Matrix:
+    def __call__(self, X: Any, Y: Any) -> Array:
         """Return the kernel of the rows of X with those of Y."""
         if callable(self.kernel):
             options = self.params or {}
@@ -110,7 +110,7 @@ class Kernel:
         return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def gram_matrix(kernel: Kernel, X: Any) -> Matrix:
+def gram_matrix(kernel: Kernel, X: Any) -> Array:
     """Return the kernel matrix of the training rows, checked to be one.
 
     Raises
@@ -140,7 +140,7 @@ def gram_matrix(kernel: Kernel, X: Any) -> Matrix:
     return K
 
 
-def _check_positive(K: Matrix, largest: float) -> None:
+def _check_positive(K: Array, largest: float) -> None:
     mean = K.mean(axis=0)
     centred = K - mean - mean[:, None] + mean.mean()
     trace = abs(float(np.trace(centred)))
@@ -156,7 +156,7 @@ def _check_positive(K: Matrix, largest: float) -> None:
         ) from None
 
 
-def distinct_points(K: Matrix, X: Any = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def distinct_points(K: Array, X: Any = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return one row for each distinct point, and the number of its point for each row.
 
     Equal rows, of X or in the kernel's eyes, must be one point to the path, or rounding decides between them.

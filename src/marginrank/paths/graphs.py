@@ -7,15 +7,14 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginrank.data import RankingData, TrainingView
-from marginrank.data.validation import Vector, nothing_to_rank
+from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_choice, check_count, check_seed
+from marginrank.types import Rows, Vector
 
 Graph = Literal["all", "sampled", "reduced"]
-Rows = NDArray[np.int64]
 
 
 class GraphPairs(NamedTuple):

@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Vector
 from marginrank.paths.graphs import GraphPairs
 from marginrank.rounding import UNIT, upward
+from marginrank.types import Vector
 
 # Roundings in sums over pairs, which numpy adds in halves, by the sum of weights that were computed alike.
 _SUM = 80.0

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from marginrank.data.validation import Vector
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import NystroemFeatures
 from marginrank.feature_maps.kernel_columns import KERNELS
 from marginrank.feature_maps.landmark_state import pack_landmarks
 from marginrank.feature_maps.landmarks import landmark_rows
-from marginrank.paths.gram import Kernel, Matrix
+from marginrank.paths.gram import Kernel
+from marginrank.types import Array, Vector
 
 
-def kernel_model_parts(kernel: Kernel, X: Any, K: Matrix, coef: Vector) -> dict[str, Any]:
+def kernel_model_parts(kernel: Kernel, X: Any, K: Array, coef: Vector) -> dict[str, Any]:
     """Return the arguments of a RankingModel with the scores ``sum_r coef_r k(x, x_r)``.
 
     With the linear kernel they are coefficients of the columns. Else there is one feature, the unit vector of

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import KernelPath
 from marginrank.data import RankingData
-from marginrank.data import validation as gate
 from marginrank.data.finite import finite_scores
-from marginrank.data.validation import Matrix, Vector
+from marginrank.data.matrices import is_sparse
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_positive
 from marginrank.paths.gram import Kernel
@@ -21,6 +20,7 @@ from marginrank.paths.kernel_export import kernel_model_parts
 from marginrank.paths.path_base import PathOrigin, RankPath
 from marginrank.rounding import relative_gap
 from marginrank.system.threads import one_blas_thread
+from marginrank.types import Matrix, Vector
 
 _ACCURATE = 1e-7
 _CHECKED = 12
@@ -280,7 +280,7 @@ class KernelRankPath(RankPath):
             part = slice(begin, begin + _ROWS_AT_ONCE)
             if self._kernel.is_precomputed:
                 values = X[part][:, rows]
-                values = values.toarray() if gate.is_sparse(values) else values
+                values = values.toarray() if is_sparse(values) else values
             else:
                 values = self._kernel(X[part], self._X[rows])
             scores[:, part] = coefs @ values.T

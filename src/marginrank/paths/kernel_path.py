@@ -22,18 +22,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from marginrank._kernels import KernelPath
 from marginrank.data import RankingData
-from marginrank.data import validation as gate
+from marginrank.data.matrices import in_memory
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_positive, check_verbose
 from marginrank.paths.arithmetic import check_path, finite_path
 from marginrank.paths.gram import Kernel, check_memory, distinct_points, gram_matrix
-from marginrank.paths.graphs import GraphPairs, Rows, check_graph, graph_pairs
+from marginrank.paths.graphs import GraphPairs, check_graph, graph_pairs
 from marginrank.paths.kernel_model import KernelRankPath
 from marginrank.paths.path_base import PathOrigin
 from marginrank.paths.progress import PathCallback, PathLine, PathProgress
 from marginrank.solvers.callbacks import check_callbacks
-from marginrank.storage.chunks import ChunkedMatrix
 from marginrank.system.threads import one_blas_thread
+from marginrank.types import Array, Rows
 
 __all__ = ["KernelRankPath", "kernel_rank_path"]
 
@@ -160,7 +160,7 @@ def _as_data(X: Any, y: Any, qid: Any, pairs: Any, sample_weight: Any, query_wei
     if isinstance(X, RankingData):
         if any(extra is not None for extra in extras):
             raise MarginRankError("RankingData carries y, qid, pairs and weights; do not pass them again.")
-        if isinstance(X.X, ChunkedMatrix):
+        if not in_memory(X.X):
             raise MarginRankError(
                 "The path of a kernel machine needs its rows in memory; load them with in_memory(), or use "
                 "rank_path, which trains over data on disk."
@@ -188,7 +188,7 @@ def _parameters(kernel: Kernel, graph: str, weighting: str) -> dict[str, Any]:
     return {**options, "graph": graph, "weighting": weighting}
 
 
-def _start(K: gate.Matrix, rows: Rows, point: Rows, pairs: GraphPairs) -> KernelPath:
+def _start(K: Array, rows: Rows, point: Rows, pairs: GraphPairs) -> KernelPath:
     points = K if len(rows) == len(K) else np.ascontiguousarray(K[np.ix_(rows, rows)])
     winner, loser = point[pairs.winner].astype(np.int32), point[pairs.loser].astype(np.int32)
     return KernelPath(points, winner, loser, pairs.weight, pairs.margin)

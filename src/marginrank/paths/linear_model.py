@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data.finite import finite_scores
-from marginrank.data.validation import Matrix, Vector
-from marginrank.designs import ColumnTransform, MatrixDesign
+from marginrank.designs import ColumnTransform, Design, matrix_design
 from marginrank.designs.columns import IDENTITY
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_grid, check_positive
@@ -21,8 +20,8 @@ from marginrank.system.threads import resolve_threads
 from marginrank.training.least_squares_certificate import LeastSquaresCertificate, Model
 from marginrank.training.lower_lines import LowerLines, Node
 from marginrank.training.tracing import mixed
+from marginrank.types import Array, Matrix, Vector
 
-Array = NDArray[np.float64]
 _ROUNDING = 1e-12
 _DRAWN = 200
 
@@ -186,8 +185,8 @@ class LinearPath(RankPath):
             )
         return np.asarray(np.clip(found, self.alpha_min_, self.alpha_max_))
 
-    def _design(self, X: Matrix) -> MatrixDesign:
-        return MatrixDesign(X, n_threads=resolve_threads(self._n_jobs))
+    def _design(self, X: Matrix) -> Design:
+        return matrix_design(X, n_threads=resolve_threads(self._n_jobs))
 
 
 class LinearRankPath(LinearPath):

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from marginrank.data import RankingData
-from marginrank.data import validation as gate
+from marginrank.data.matrices import in_memory, n_stored, require_memory
 from marginrank.designs import ColumnTransform, ComparedRows, Design, column_transform, matrix_design
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.columns import IDENTITY
@@ -29,7 +29,6 @@ from marginrank.paths.linear_progress import LinearPathLine, LinearPathProgress
 from marginrank.paths.path_base import PathOrigin
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.solvers.spectral import SpectralPath, direct_pays
-from marginrank.storage.chunks import ChunkedMatrix
 from marginrank.system.threads import one_blas_thread, resolve_threads
 from marginrank.training.least_squares_certificate import LeastSquaresCertificate
 from marginrank.training.tracing import PathTracer
@@ -196,7 +195,7 @@ def rank_rls_path(
     """
     check_choice("solver", solver, ("auto", "direct", "certified"))
     data = training_data(X, y, qid, group, pairs, sample_weight, query_weight)
-    if solver == "direct" and isinstance(data.X, ChunkedMatrix):
+    if solver == "direct" and not in_memory(data.X):
         raise MarginRankError(
             "The direct solver needs all rows in memory. Use solver='certified' or 'auto' for data on disk."
         )
@@ -270,10 +269,9 @@ def certified_path(
 
 
 def _direct_pays(data: RankingData) -> bool:
-    if data.pairs is not None or isinstance(data.X, ChunkedMatrix):
+    if data.pairs is not None or not in_memory(data.X):
         return False
-    nonzeros = data.X.nnz if gate.is_sparse(data.X) else data.X.size
-    return direct_pays(data.n_rows, data.n_features, nonzeros, _DIRECT_ALPHAS)
+    return direct_pays(data.n_rows, data.n_features, n_stored(data.X), _DIRECT_ALPHAS)
 
 
 def _direct_path(
@@ -285,7 +283,7 @@ def _direct_path(
 ) -> LeastSquaresPath:
     view = problem.data.training_view()
     rows = CentredRows(
-        problem.data.X,
+        require_memory(problem.data.X),
         view.query_ptr,
         rows=view.rows,
         sample_weight=view.sample_weight,

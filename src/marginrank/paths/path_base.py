@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
-from marginrank.data.validation import Matrix, Vector
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.metrics import Metric, parse_metric
 from marginrank.model import RankingModel
@@ -21,6 +20,7 @@ from marginrank.parameters import check_count, check_positive
 from marginrank.paths.selection import PathSelection, select_on_rows
 from marginrank.system.threads import one_blas_thread
 from marginrank.training.selection import MOST_ALPHAS, Rule
+from marginrank.types import Matrix, Vector
 
 
 @dataclass(frozen=True)

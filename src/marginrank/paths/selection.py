@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginrank.data import RankingData
-from marginrank.data.validation import Matrix, Vector
 from marginrank.metrics import Metric
 from marginrank.model import RankingModel
 from marginrank.training.selection import Rule, Search, Selection
+from marginrank.types import Array, Matrix, Vector
 
-Array = NDArray[np.float64]
 # Metrics of this many scores at a time: labels are repeated for each vector.
 _SCORES_AT_ONCE = 1 << 22
 

@@ -7,8 +7,8 @@ from math import sqrt
 
 import numpy as np
 
-from marginrank.penalties.base import Vector
 from marginrank.rounding import TINY, upward
+from marginrank.types import Vector
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from marginrank.penalties import Penalty
 from marginrank.rounding import PlaneRounding
-
-Vector = NDArray[np.float64]
+from marginrank.types import Vector
 
 
 class Point(Protocol):

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from marginrank.solvers.base import Callback, Objective, Point, SolverResult, Vector
+from marginrank.solvers.base import Callback, Objective, Point, SolverResult
 from marginrank.solvers.certificate import Certificate, certify
 from marginrank.solvers.line_search import search
 from marginrank.solvers.planes import CuttingPlanes
+from marginrank.types import Vector
 
 # The new plane is taken this part of the way from the best point on the line to the minimiser of the model
 # (Franc and Sonnenburg's OCAS): exactly at the best point it would hardly cut anything off.

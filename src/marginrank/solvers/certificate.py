@@ -9,8 +9,9 @@ from time import perf_counter
 import numpy as np
 
 from marginrank.rounding import relative_gap, upward
-from marginrank.solvers.base import Callback, Objective, Point, Progress, SolverResult, Vector
+from marginrank.solvers.base import Callback, Objective, Point, Progress, SolverResult
 from marginrank.solvers.planes import CuttingPlanes
+from marginrank.types import Vector
 
 # The quadratic programme is solved to this part of the gap that is asked for: what it leaves open is not
 # worth a pass over the data.

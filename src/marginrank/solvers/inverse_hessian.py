@@ -7,8 +7,8 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.solvers.base import Vector
 from marginrank.solvers.quadratic_forms import DenseForm, DiagonalForm, QuadraticForm
+from marginrank.types import Vector
 
 # Forms are judged by this many of the latest pairs: one alone is fickle, old ones are out of date.
 _JUDGES = 5

@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.solvers.base import Vector
 from marginrank.solvers.spectral import SpectralPath, rounding
 from marginrank.system.threads import one_blas_thread
-
-Array = NDArray[np.float64]
+from marginrank.types import Array, Vector
 
 # Queries of similar length share stacked arrays of about this many numbers, rows of zeros filling up.
 _STACK_ENTRIES = 2**20

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from marginrank.exceptions import IncompatibleSolverError
-from marginrank.solvers.base import Callback, Objective, Point, SolverResult, Vector
+from marginrank.solvers.base import Callback, Objective, Point, SolverResult
 from marginrank.solvers.bundle import cut_to_the_end
 from marginrank.solvers.certificate import Certificate, certify
 from marginrank.solvers.line_search import search
 from marginrank.solvers.planes import CuttingPlanes
 from marginrank.solvers.quadratic_forms import QuadraticForm, form_of
+from marginrank.types import Vector
 
 _MAX_INNER = 200
 # Stop the inner iteration when a step adds less than this part of the mean gain per step so far.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import simplex_qp
 from marginrank.penalties import Penalty
-from marginrank.solvers.base import Vector
+from marginrank.types import Vector
 
 # Nearly parallel planes make the pairwise steps short; later calls continue from where this one stopped.
 MAX_QP_STEPS = 1_000

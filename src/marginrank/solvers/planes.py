@@ -23,8 +23,8 @@ from marginrank._kernels import simplex_qp
 from marginrank.penalties import SQUARED_NORM, Penalty
 from marginrank.penalties.squared_norm import longest
 from marginrank.rounding import UNIT, PlaneRounding, upward
-from marginrank.solvers.base import Vector
 from marginrank.solvers.plane_weights import MAX_QP_STEPS, improve_weights
+from marginrank.types import Vector
 
 _T = TypeVar("_T", bound=np.generic)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from marginrank.solvers.base import Vector
+from marginrank.types import Vector
 
 # Rounding leaves a flat direction this much of its features' own curvature, which keeps the factor sound.
 _ROUNDING = 1e-11

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from marginrank.solvers.base import Callback, Objective, Point, SolverResult, Vector
+from marginrank.solvers.base import Callback, Objective, Point, SolverResult
 from marginrank.solvers.bundle import cut_to_the_end
 from marginrank.solvers.certificate import Certificate, certify
 from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.solvers.line_search import Trial, search
 from marginrank.solvers.planes import CuttingPlanes
+from marginrank.types import Vector
 
 # When the last few steps together gained less than this part of the slack, what is missing is the bound.
 # Planes close to the optimum do not raise it much, those of a bundle do: on LETOR data the switch saves

@@ -13,9 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.solvers.base import Vector
-
-Array = NDArray[np.float64]
+from marginrank.types import Array, Vector
 
 
 class Equations(Protocol):

@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from marginrank.solvers.base import Vector
 from marginrank.system.threads import one_blas_thread
-
-Array = NDArray[np.float64]
+from marginrank.types import Array, Vector
 
 
 class Rows(Protocol):

@@ -9,26 +9,13 @@ from itertools import pairwise, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank.exceptions import MarginRankError
+from marginrank.types import Rows, Section
 
-Rows = NDArray[np.int64]
 # Chunks are worked on at the same time as long as sums over their rows take so much together.
 _SUMS_BYTES = 64 << 20
-
-
-class Section(NamedTuple):
-    """Positions ``first`` to ``last`` of a selection of rows, and where these rows are.
-
-    ``rows`` are their numbers within the chunk; None stands for all rows of it.
-    """
-
-    chunk: int
-    first: int
-    last: int
-    rows: Rows | None
 
 
 class PassLoader(NamedTuple):
@@ -85,6 +72,11 @@ class ChunkedMatrix:
         self._rows = rows
         self.dtype = dtype
         self.shape = (int(bounds[-1]) if rows is None else len(rows), n_features)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the chunks lie with other processes, which work on them there."""
+        return False
 
     @property
     def n_chunks(self) -> int:

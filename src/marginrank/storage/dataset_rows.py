@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank.data import RankingData
-from marginrank.data import validation as gate
+from marginrank.data.matrices import is_sparse
 from marginrank.exceptions import MarginRankError
 from marginrank.storage.text_arrays import pack_texts, unpack_texts
 
@@ -95,7 +95,7 @@ def dense(X: Any) -> NDArray[Any]:
 def row_bytes(block: Block) -> NDArray[np.int64]:
     """Return what the features of each row take on disk."""
     X = block["X"]
-    if gate.is_sparse(X):
+    if is_sparse(X):
         return sparse_row_bytes(X.indptr, X.dtype)
     return np.full(X.shape[0], X.shape[1] * X.dtype.itemsize, dtype=np.int64)
 
@@ -213,7 +213,7 @@ def id_kind(ids: NDArray[Any]) -> str:
 
 
 def _feature_arrays(X: Any) -> dict[str, NDArray[Any]]:
-    if not gate.is_sparse(X):
+    if not is_sparse(X):
         return {"X": X}
     stored = int(X.indptr[-1])
     index = np.int32 if max(stored, X.shape[1]) <= _LARGEST_INDEX else np.int64

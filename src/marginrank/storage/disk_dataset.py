@@ -43,6 +43,7 @@ class DiskDataset(RankingData):
         Number of rows by label, or the range where there are many.
     """
 
+    X: ChunkedMatrix
     path: Path
     labels: dict[str, Any] | None
     _manifest: Manifest

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank.exceptions import MarginRankError
-from marginrank.storage.chunks import ChunkedMatrix, Rows, TreeSum
+from marginrank.storage.chunks import ChunkedMatrix, TreeSum
+from marginrank.types import Rows
 
 #: From a chunk, what belongs to it and a number of threads to what is held; None holds the chunk itself.
 Make = Callable[[Any, Any, int], Any] | None
@@ -205,6 +206,11 @@ class RemoteMatrix(ChunkedMatrix):
     ) -> None:
         super().__init__(self._fetch, bounds, n_features, dtype, rows)
         self.engine = engine
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the chunks lie with other processes: they do."""
+        return True
 
     def select(self, rows: Rows) -> RemoteMatrix:
         """Return the matrix of some rows, by ascending numbers, without loading any."""

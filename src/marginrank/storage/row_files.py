@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import _kernels
+from marginrank.types import Rows
 
 _DENSE = {"float32": _kernels.DenseF32, "float64": _kernels.DenseF64}
 _CSR = {
@@ -20,7 +21,6 @@ _CSR = {
     ("float64", "int32"): _kernels.CsrF64I32,
     ("float64", "int64"): _kernels.CsrF64I64,
 }
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

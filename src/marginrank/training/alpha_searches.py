@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from marginrank.data.validation import Vector
 from marginrank.designs import Design
 from marginrank.solvers import Callback, SolverResult
 from marginrank.training.descents import Descent, descend
@@ -25,8 +23,7 @@ from marginrank.training.problems import Held, Part
 from marginrank.training.recorder import Recorder
 from marginrank.training.selection import Search, Selection, default_alphas
 from marginrank.training.tracing import mixed
-
-Array = NDArray[np.float64]
+from marginrank.types import Array, Vector
 
 # Points of the default curve: 16 in each decade. Most of them are read off a path and cost no product.
 _N_ALPHAS = 129

@@ -10,16 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from marginrank.data.validation import Vector
 from marginrank.designs import Design
 from marginrank.rounding import UNIT
 from marginrank.solvers import Callback, SolverResult
 from marginrank.training.fitting import Training
 from marginrank.training.tracing import PathTracer, mixed, steps_between
-
-Array = NDArray[np.float64]
+from marginrank.types import Array, Vector
 
 # What the models of a traced curve miss at most; the chosen one is trained on to tol. On validation sets of
 # 21 queries (OHSUMED) the search is up to 0.017 behind the best of 21 alphas solved separately with 1e-2, and

@@ -9,10 +9,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginrank.data import RankingData, TrainingView
-from marginrank.data.validation import Matrix, Vector
+from marginrank.data.matrices import require_memory
 from marginrank.designs import ColumnTransform
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.gram import centred_gram
@@ -25,10 +24,9 @@ from marginrank.training.evaluation_sets import EvaluationSet, Record
 from marginrank.training.least_squares_certificate import Claim, LeastSquaresCertificate, Model
 from marginrank.training.least_squares_runs import Outcome
 from marginrank.training.problems import QueryProblem
-from marginrank.training.selection import Rows, Search, Selection, default_alphas
+from marginrank.training.selection import Search, Selection, default_alphas
 from marginrank.training.spaces import RawColumns
-
-Array = NDArray[np.float64]
+from marginrank.types import Array, Matrix, Rows, Vector
 
 
 @dataclass
@@ -162,7 +160,7 @@ class DirectRuns:
         else:
             transform = self.space.transform_of_view(view)
         rows = CentredRows(
-            self.problem.data.X,
+            require_memory(self.problem.data.X),
             view.query_ptr,
             rows=view.rows,
             sample_weight=view.sample_weight,

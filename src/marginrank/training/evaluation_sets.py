@@ -9,17 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginrank.data import RankingData
-from marginrank.data.validation import Vector
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.metrics import Evaluator, Metric
 from marginrank.metrics.evaluator import mean_over_targets, weighted_means
 from marginrank.parameters import as_list
 from marginrank.training.selection import Search, Selection
+from marginrank.types import Array, Vector
 
-Array = NDArray[np.float64]
 #: From X, y and qid (y and qid may be None for RankingData) to validated data and its targets.
 ReadRows = Callable[[Any, Any, Any], tuple[RankingData, Array]]
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from marginrank.data.validation import Vector
 from marginrank.designs import ColumnTransform, Design
 from marginrank.designs.base import evaluating
 from marginrank.losses import Loss
@@ -17,6 +16,7 @@ from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.training.problems import Part
 from marginrank.training.spaces import Space
 from marginrank.training.tracing import PathTracer, minimize
+from marginrank.types import Vector
 
 # With few features a pass costs about as much as one evaluation of the loss, and solvers know the curvature,
 # so that ten evaluations for a better start save too little: 2 % of the passes on MQ2008, 16 % on text.

@@ -9,21 +9,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginrank.data.validation import Matrix, Vector
+from marginrank.data.matrices import in_memory
 from marginrank.designs import ColumnTransform, Design, TransformedDesign
 from marginrank.designs.lockstep import Asks, in_lockstep
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
 from marginrank.solvers import Callback
-from marginrank.storage.chunks import ChunkedMatrix
-from marginrank.storage.engines import RemoteMatrix
 from marginrank.system.memory import physical_memory
 from marginrank.training.descents import Descent
 from marginrank.training.fitting import Training
-from marginrank.training.problems import Array, Held, Part
+from marginrank.training.problems import Held, Part
 from marginrank.training.progress import ProgressLine
-from marginrank.training.selection import Rows
 from marginrank.training.spaces import MappedColumns, RawColumns, Space
+from marginrank.types import Array, Matrix, Rows, Vector
 
 #: Trains a fold: adds its models to a descent, and tells those who listen to its progress.
 Descend = Callable[[Training, Descent, Sequence[Callback]], None]
@@ -69,9 +67,7 @@ def _reads_cost_most(space: Space) -> bool:
     """
     if isinstance(space, MappedColumns):
         return space.recomputes
-    if not isinstance(space, RawColumns) or isinstance(space.X, RemoteMatrix):
-        return False
-    return isinstance(space.X, ChunkedMatrix)
+    return isinstance(space, RawColumns) and not in_memory(space.X) and not space.X.is_remote
 
 
 def folds_trained(
@@ -145,7 +141,7 @@ def _labelled(listeners: Sequence[Callback], number: int) -> list[Callback]:
 
 def _products(space: Space, rows: list[Rows | None]) -> ProductsTogether | ChunksTogether:
     """Return what makes the products of folds with these rows."""
-    if isinstance(space, RawColumns) and isinstance(space.X, ChunkedMatrix):
+    if isinstance(space, RawColumns) and not in_memory(space.X):
         return ChunksTogether(space.X, rows, space.shift, n_threads=space.n_threads)
     per_read = _MAPPED_PER_READ if isinstance(space, MappedColumns) else MOST_AT_ONCE
     taken = [one for one in rows if one is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginrank.data.validation import Vector
+from marginrank.types import Vector
 
 # At large alpha a model is hardly more than the gradient at zero over alpha, and a start is often all that a
 # solution takes. At small alpha starts are worse, and models between knots need knots of their own. By this

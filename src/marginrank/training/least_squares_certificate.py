@@ -11,15 +11,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginrank.designs.base import Design, evaluating
 from marginrank.losses.base import Loss
 from marginrank.objective import Objective, Point, find_gradients
 from marginrank.rounding import UNIT, relative_gap, upward
 from marginrank.solvers import CuttingPlanes
+from marginrank.types import Array
 
-Array = NDArray[np.float64]
 _PRECISION = 1e-6
 
 

@@ -9,9 +9,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import ColumnTransform
 from marginrank.normal_equations import NormalEquations
 from marginrank.rounding import relative_gap
@@ -22,8 +20,7 @@ from marginrank.training.problems import Held, Part, Problem
 from marginrank.training.selection import Search, Selection, default_alphas, no_figure
 from marginrank.training.spaces import RawColumns
 from marginrank.training.validation_table import FoldTables, Measure, ValidationTable
-
-Array = NDArray[np.float64]
+from marginrank.types import Array, Matrix, Vector
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Vector
 from marginrank.rounding import UNIT, upward
+from marginrank.types import Vector
 
 # Operations on the way to a point of a line.
 _STEPS = 8.0

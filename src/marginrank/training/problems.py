@@ -8,17 +8,14 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginrank.data import RankingData, TrainingPairs, TrainingView
-from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import ComparedRows
 from marginrank.losses import Loss
 from marginrank.metrics import Evaluator
 from marginrank.metrics.evaluator import mean_over_targets
-from marginrank.training.selection import Rows, Search
-
-Array = NDArray[np.float64]
+from marginrank.training.selection import Search
+from marginrank.types import Array, Matrix, Rows, Vector
 
 
 class Part(NamedTuple):

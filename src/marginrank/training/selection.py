@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData
-from marginrank.data.validation import Vector, as_array
+from marginrank.data.validation import as_array
 from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.metrics import Evaluator, Metric, parse_metric
@@ -29,9 +29,9 @@ from marginrank.parameters import (
     check_positive,
     whole_number,
 )
+from marginrank.types import Rows, Vector
 
 Rule = Literal["best", "one_se"]
-Rows = NDArray[np.int64]
 
 # Rows and pairs come in any order, often sorted by label: folds take them by a fixed permutation.
 _FOLD_SEED = 20120

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Protocol
 
 from marginrank.data import TrainingView
-from marginrank.data.validation import Matrix, Vector
 from marginrank.designs import (
     ColumnTransform,
     ComparedRows,
@@ -25,7 +24,7 @@ from marginrank.designs.scaling import Scale
 from marginrank.feature_maps import FeatureMap
 from marginrank.system.memory import check_columns
 from marginrank.training.problems import Part
-from marginrank.training.selection import Rows
+from marginrank.types import Matrix, MemoryMatrix, Rows, Vector
 
 
 class Space(Protocol):
@@ -130,7 +129,7 @@ class RawColumns:
         """Nothing is held beside X."""
 
 
-def rows_to_map(X: Matrix, rows: Rows | None, column_scale: Vector | None) -> Matrix:
+def rows_to_map(X: MemoryMatrix, rows: Rows | None, column_scale: Vector | None) -> MemoryMatrix:
     """Return the rows that a map is fitted on, their columns divided by a scale."""
     X = X if rows is None else X[rows]
     return X if column_scale is None else scale_rows(X, 1.0 / column_scale)
@@ -170,7 +169,7 @@ class MappedColumns:
     def __init__(
         self,
         feature_map: FeatureMap,
-        X: Matrix,
+        X: MemoryMatrix,
         rows: Rows | None,
         weight: Vector | None,
         column_scale: Vector | None,

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize
 
-from marginrank.data.validation import Vector
 from marginrank.losses import Loss
 from marginrank.objective import Objective, Point, combination
 from marginrank.rounding import upward
+from marginrank.types import Vector
 
 _STEPS = 8
 _SMALLEST_PART = 1e-10

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from marginrank.data import TrainingView
-from marginrank.data.validation import Vector
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.losses.structured import (
     DEFAULT_FEATURE_MAP,
@@ -19,6 +18,7 @@ from marginrank.losses.structured import (
 )
 from marginrank.metrics import Metric, parse_metric
 from marginrank.parameters import check_choice, check_flag, check_number, check_positive
+from marginrank.types import Vector
 
 FEATURE_MAPS = tuple(dict.fromkeys(known for _, known in STRUCTURED_TARGETS))
 _NAMES = tuple(dict.fromkeys(name for name, _ in STRUCTURED_TARGETS))

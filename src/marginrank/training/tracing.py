@@ -17,7 +17,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Vector
 from marginrank.designs import Design
 from marginrank.losses import Loss
 from marginrank.objective import Objective, Point, combination, find_gradients
@@ -27,6 +26,7 @@ from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.training.knot_spacing import knots_between
 from marginrank.training.lower_lines import LowerLines, Node, middle, on_chord
 from marginrank.training.starting_points import Knot, between, combined_start, knot_of, nearest_start
+from marginrank.types import Vector
 
 # How far the knots lie apart at eps = 1e-3; what models between them miss grows with the distance. Farther
 # apart they need as many solutions between them, closer each one costs its start.

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.validation import Vector
 from marginrank.designs import ColumnTransform
 from marginrank.solvers import ShiftedCG
 from marginrank.training.selection import Search, Selection
+from marginrank.types import Array, Vector
 
-Array = NDArray[np.float64]
 #: From scores (k, n_targets, n_rows) to figures (k,) and what they are means of (k, n_parts).
 Measure = Callable[[Array], tuple[Array, Array]]
 

@@ -7,10 +7,10 @@ import numpy as np
 from marginrank._kernels import StructuredAuc
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
-from marginrank.losses.base import Vector
 from marginrank.losses.native import Kernel
 from marginrank.losses.structured.base import SingleTarget, TargetOptions, query_factor
 from marginrank.losses.structured.good_bad import without_cutoff
+from marginrank.types import Vector
 
 
 class AucLoss(SingleTarget):

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError
-from marginrank.losses.base import Vector
 from marginrank.losses.native import NativeLoss
 from marginrank.rounding import UNIT, LossRounding
+from marginrank.types import Vector
 
 Discount: TypeAlias = Literal["log2", "letor"]
 RankWeight: TypeAlias = Literal["fourth_root", "discount"]

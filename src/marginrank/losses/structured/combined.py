@@ -11,9 +11,9 @@ import numpy as np
 from marginrank._kernels import StructuredSum
 from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError
-from marginrank.losses.base import Vector
 from marginrank.losses.native import Kernel
 from marginrank.losses.structured.base import StructuredLoss
+from marginrank.types import Vector
 
 
 class CombinedLoss(StructuredLoss):

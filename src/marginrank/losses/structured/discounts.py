@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError, shown
-from marginrank.losses.base import Vector
+from marginrank.types import Vector
 
 
 def discount_table(name: str, n_ranks: int) -> Vector:

@@ -10,11 +10,11 @@ from marginrank._kernels import StructuredDorm
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError, shown
-from marginrank.losses.base import Vector
 from marginrank.losses.native import Kernel
 from marginrank.losses.structured.base import SingleTarget, TargetOptions, query_factor
 from marginrank.losses.structured.discounts import discount_table, weight_at_stake
 from marginrank.losses.structured.good_bad import checked_cutoff
+from marginrank.types import Vector
 
 #: Rows of the longest query with many grades: there the time of one evaluation grows with the cube.
 LARGEST_ASSIGNMENT = 1_000

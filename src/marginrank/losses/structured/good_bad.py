@@ -9,10 +9,10 @@ import numpy as np
 from marginrank._kernels import StructuredMap, StructuredMrr, StructuredMrrFirst, StructuredNdcg
 from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError, NothingToRankError
-from marginrank.losses.base import Vector
 from marginrank.losses.native import Kernel
 from marginrank.losses.structured.base import SingleTarget, TargetOptions, query_factor
 from marginrank.losses.structured.discounts import discount_table, weight_at_stake
+from marginrank.types import Vector
 
 
 class GoodBadLoss(SingleTarget):
