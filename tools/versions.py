@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENTS = ROOT / "build" / "versions"
 PYTHONS = ("3.11", "3.12", "3.13")
 # They start processes of their own, so they run alone.
-CLUSTER_TESTS = ["tests/unit/distributed", "tests/unit/cli/test_dask_commands.py"]
+CLUSTER_TESTS = ["tests/unit/distributed", "tests/unit/cli/workers/test_dask_commands.py"]
 _BUILD_TOOLS = ["scikit-build-core", "nanobind", "cmake", "ninja"]
 # Their own dependencies, where the newest release makes them warn: matplotlib before 3.10.7 calls names that
 # pyparsing 3.3 deprecates.

@@ -40,7 +40,7 @@ ARGUMENTS = {
 
 
 def options_of(command):
-    found = getattr(importlib.import_module(f"marginrank.cli.{command}"), command)
+    found = getattr(importlib.import_module(f"marginrank.cli.commands.{command}"), command)
     return [
         one
         for one in found.params

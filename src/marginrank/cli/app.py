@@ -40,7 +40,7 @@ class _Commands(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"marginrank.cli.{name}"), name)
+        command: click.Command = getattr(import_module(f"marginrank.cli.commands.{name}"), name)
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:

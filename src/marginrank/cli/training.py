@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import click
 
-from marginrank.cli.methods import selects_by
-from marginrank.cli.progress import TrainingBar
-from marginrank.cli.used_columns import UsedColumns
+from marginrank.cli.files.used_columns import UsedColumns
+from marginrank.cli.options.methods import selects_by
+from marginrank.cli.output.progress import TrainingBar
 from marginrank.data import RankingData
 
 

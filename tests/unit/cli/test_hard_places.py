@@ -11,7 +11,7 @@ from scipy import sparse
 
 from marginrank import RankingModel, RankRLS, RankSVM, StructuredRankSVM, load_letor, write_dataset
 from marginrank.cli.app import run
-from marginrank.cli.path_methods import compute_path
+from marginrank.cli.options.path_methods import compute_path
 from marginrank.exceptions import MarginRankError
 from marginrank.io import read, write
 
@@ -171,7 +171,7 @@ def too_large(*_, **__):
         ("inspect c.npz", "marginrank.io.npz._build"),
         ("train a.txt -o n.mrk", "marginrank.RankSVM.fit"),
         ("predict m.mrk a.txt", "marginrank.RankingModel.predict"),
-        ("evaluate a.txt a.scores", "marginrank.cli.evaluate.evaluate_scores"),
+        ("evaluate a.txt a.scores", "marginrank.cli.commands.evaluate.evaluate_scores"),
     ],
 )
 def test_too_little_memory_is_said_in_a_sentence(capsys, monkeypatch, model, command, place):
@@ -222,7 +222,7 @@ WIDE = ROWS.replace("2 qid:0 ", "2 qid:0 9999999:1 ", 1)
 @pytest.mark.parametrize("scale", ["none", "standard"])
 @pytest.mark.parametrize("method", ["ranksvm", "rankrls", "structured"])
 def test_a_large_feature_number_costs_no_more_than_its_column(capsys, monkeypatch, method, scale):
-    monkeypatch.setattr("marginrank.cli.used_columns._MANY_COLUMNS", 1000)
+    monkeypatch.setattr("marginrank.cli.files.used_columns._MANY_COLUMNS", 1000)
     Path("wide.txt").write_text(WIDE.replace("9999999", "5000"))
     narrow = load_letor(ROWS.replace("2 qid:0 ", "2 qid:0 3:1 ", 1).encode(), dense=False)
     write(narrow, "narrow.npz")
@@ -240,14 +240,14 @@ def test_a_large_feature_number_costs_no_more_than_its_column(capsys, monkeypatc
 @pytest.mark.parametrize("method", ["ranksvm", "rankrls"])
 def test_a_path_costs_no_more_than_the_columns_with_entries(capsys, monkeypatch, method):
     matplotlib = pytest.importorskip("matplotlib")
-    monkeypatch.setattr("marginrank.cli.used_columns._MANY_COLUMNS", 1000)
+    monkeypatch.setattr("marginrank.cli.files.used_columns._MANY_COLUMNS", 1000)
     seen = []
 
     def compute(name, rows, *more):
         seen.append(rows.n_features)
         return compute_path(name, rows, *more)
 
-    monkeypatch.setattr("marginrank.cli.path.compute_path", compute)
+    monkeypatch.setattr("marginrank.cli.commands.path.compute_path", compute)
     Path("wide.txt").write_text(WIDE.replace("9999999", "5000"))
     options = ["--method", method, "--validate", "a.txt", "-o", "m.mrk", "--plot", "m.svg"]
     monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
@@ -260,7 +260,7 @@ def test_a_path_costs_no_more_than_the_columns_with_entries(capsys, monkeypatch,
 
 
 def test_validation_rows_may_have_other_columns_than_those_that_were_trained_on(capsys, monkeypatch):
-    monkeypatch.setattr("marginrank.cli.used_columns._MANY_COLUMNS", 1000)
+    monkeypatch.setattr("marginrank.cli.files.used_columns._MANY_COLUMNS", 1000)
     Path("wide.txt").write_text(WIDE.replace("9999999", "5000"))
     Path("vali.txt").write_text(ROWS.replace("1:", "1:2 77:", 1))
     for command in ("train", "tune", "path"):

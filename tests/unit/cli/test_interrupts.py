@@ -33,7 +33,9 @@ def interrupting(module):
     return finder + RUN.format(before="0")
 
 
-@pytest.mark.parametrize("module", ["click", "numpy", "marginrank.cli.train", "sklearn", "scipy.sparse"])
+@pytest.mark.parametrize(
+    "module", ["click", "numpy", "marginrank.cli.commands.train", "sklearn", "scipy.sparse"]
+)
 def test_interrupted_imports_end_with_one_sentence(tmp_path, module):
     (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
     done = python(interrupting(module), "train", "a.txt", "-o", "m.mrk", cwd=tmp_path)
@@ -44,7 +46,7 @@ def test_interrupted_imports_end_with_one_sentence(tmp_path, module):
 
 def test_an_interrupt_that_something_wrapped_while_writing_is_still_one(tmp_path):
     wrapped = (
-        "import os, signal, contextlib, marginrank.cli.files as f\n"
+        "import os, signal, contextlib, marginrank.cli.files.reading as f\n"
         "@contextlib.contextmanager\n"
         "def opened(path):\n"
         "    try: os.kill(os.getpid(), signal.SIGINT)\n"
@@ -106,7 +108,7 @@ def _catches_interrupts(pid):
 
 def test_what_was_written_before_is_not_denied(tmp_path):
     late = (
-        "import os, signal, marginrank.cli.train as t\n"
+        "import os, signal, marginrank.cli.commands.train as t\n"
         "t.print_facts = lambda facts: os.kill(os.getpid(), signal.SIGINT)\n"
     )
     (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
@@ -186,7 +188,7 @@ def test_an_interrupt_while_modules_are_imported_for_a_training_ends_it_with_one
 
 def test_an_interrupt_that_python_cannot_pass_on_ends_the_process(tmp_path):
     lost = (
-        "import os, signal, marginrank.cli.train as t\n"
+        "import os, signal, marginrank.cli.commands.train as t\n"
         "class Lost:\n"
         "    def __del__(self): os.kill(os.getpid(), signal.SIGINT)\n"
         "def fit(*arguments, **named):\n"

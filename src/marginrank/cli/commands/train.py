@@ -9,15 +9,22 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from marginrank.cli import interrupts, options
-from marginrank.cli.evaluate import measure, print_evaluation, summary
-from marginrank.cli.methods import check_parameters, choose_method, make_ranker, method_options, selects_by
-from marginrank.cli.output import counted, print_facts, print_json, rounded, seconds_for_people
+from marginrank.cli import interrupts
+from marginrank.cli.commands.evaluate import measure, print_evaluation, summary
+from marginrank.cli.files.used_columns import UsedColumns, used_columns
+from marginrank.cli.options import shared as options
+from marginrank.cli.options.methods import (
+    check_parameters,
+    choose_method,
+    make_ranker,
+    method_options,
+    selects_by,
+)
+from marginrank.cli.options.training_files import TrainingFiles, check_outputs, file_options
+from marginrank.cli.output.printing import counted, print_facts, print_json, rounded, seconds_for_people
 from marginrank.cli.training import Trained, selects, train_with_bar
-from marginrank.cli.training_files import TrainingFiles, check_outputs, file_options
-from marginrank.cli.used_columns import UsedColumns, used_columns
-from marginrank.cli.worker_training import WorkerJob, training_over_workers
-from marginrank.cli.workers import in_words
+from marginrank.cli.workers.connection import in_words
+from marginrank.cli.workers.training import WorkerJob, training_over_workers
 from marginrank.metrics import parse_metric
 from marginrank.model import RankingModel
 

@@ -17,8 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import io as formats
-from marginrank.cli.files import known_docids, read_data, read_pairs, read_scores, source_of, write_scores
-from marginrank.cli.options import Reading
+from marginrank.cli.files.reading import (
+    known_docids,
+    read_data,
+    read_pairs,
+    read_scores,
+    source_of,
+    write_scores,
+)
+from marginrank.cli.options.shared import Reading
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io.pieces import has_comments

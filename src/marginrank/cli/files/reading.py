@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from marginrank import io as formats
 from marginrank.cli import interrupts
-from marginrank.cli.options import Reading
+from marginrank.cli.options.shared import Reading
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import open_for_writing

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import io as formats
-from marginrank.cli.options import Reading
-from marginrank.cli.unknown_features import refuse_unknown
+from marginrank.cli.files.unknown_features import refuse_unknown
+from marginrank.cli.options.shared import Reading
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io import DiskDataset, open_dataset

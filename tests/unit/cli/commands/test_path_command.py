@@ -226,7 +226,7 @@ def test_ctrl_c_ends_with_130_and_keeps_the_path_only_if_asked(run, folder, monk
 
         return rank_path(rows, callbacks=interrupt)
 
-    monkeypatch.setattr("marginrank.cli.path.compute_path", interrupted)
+    monkeypatch.setattr("marginrank.cli.commands.path.compute_path", interrupted)
     said = run("train.txt", "--csv", "i.csv", *(["--keep-partial"] if keep else []), code=130)
     assert (folder / "i.csv").exists() == keep
     assert ("down to alpha" in said) == keep

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from marginrank.cli import interrupts
-from marginrank.cli.options import Decorator
-from marginrank.cli.output import counted
+from marginrank.cli.options.shared import Decorator
+from marginrank.cli.output.printing import counted
 from marginrank.exceptions import ClusterError, MarginRankError
 from marginrank.system.threads import default_threads
 

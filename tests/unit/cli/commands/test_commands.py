@@ -301,7 +301,7 @@ def test_every_command_has_help_with_an_example(folder):
 INTERRUPT_THE_THIRD_STEP = """
 import os, signal, sys
 from marginrank.cli import main
-from marginrank.cli.progress import TrainingBar
+from marginrank.cli.output.progress import TrainingBar
 steps = []
 def step(self, state):
     steps.append(state)

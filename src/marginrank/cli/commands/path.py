@@ -8,14 +8,15 @@ from typing import Any
 
 import click
 
-from marginrank.cli import interrupts, options
-from marginrank.cli.output import counted, print_facts, print_json, rounded, seconds_for_people
-from marginrank.cli.path_curve import Curve, measure_path, print_curve, write_curve
-from marginrank.cli.path_methods import choose_path, compute_path, path_options
-from marginrank.cli.path_plot import check_plot, write_plot
-from marginrank.cli.progress import PathBar
-from marginrank.cli.training_files import TrainingFiles, check_outputs, training_files
-from marginrank.cli.used_columns import UsedColumns, used_columns
+from marginrank.cli import interrupts
+from marginrank.cli.files.used_columns import UsedColumns, used_columns
+from marginrank.cli.options import shared as options
+from marginrank.cli.options.path_methods import choose_path, compute_path, path_options
+from marginrank.cli.options.training_files import TrainingFiles, check_outputs, training_files
+from marginrank.cli.output.path_curve import Curve, measure_path, print_curve, write_curve
+from marginrank.cli.output.path_plot import check_plot, write_plot
+from marginrank.cli.output.printing import counted, print_facts, print_json, rounded, seconds_for_people
+from marginrank.cli.output.progress import PathBar
 from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory
 from marginrank.exceptions import MarginRankError

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from marginrank.cli import interrupts
-from marginrank.cli.files import labelled, read_data, with_pairs, with_weights
-from marginrank.cli.predict import aligned
+from marginrank.cli.commands.predict import aligned
+from marginrank.cli.files.reading import labelled, read_data, with_pairs, with_weights
+from marginrank.cli.options.training_files import TrainingFiles
 from marginrank.cli.training import Trained, train_with_bar
-from marginrank.cli.training_files import TrainingFiles
-from marginrank.cli.worker_data import WorkerRows, is_dataset, validation_rows, worker_rows
-from marginrank.cli.workers import Workers, over_workers
+from marginrank.cli.workers.connection import Workers, over_workers
+from marginrank.cli.workers.data import WorkerRows, is_dataset, validation_rows, worker_rows
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 

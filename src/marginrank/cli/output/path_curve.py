@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from marginrank.cli.files import write_table
-from marginrank.cli.output import print_table, rounded
+from marginrank.cli.files.reading import write_table
+from marginrank.cli.output.printing import print_table, rounded
 from marginrank.data import RankingData
 from marginrank.metrics import Metric
 from marginrank.rounding import relative_gap

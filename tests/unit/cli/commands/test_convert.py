@@ -11,7 +11,7 @@ import pytest
 from marginrank import RankingData, dump_letor, load_letor
 from marginrank import io as mio
 from marginrank.cli.app import cli as commands
-from marginrank.cli.conversion import FORMATS
+from marginrank.cli.files.conversion import FORMATS
 from marginrank.exceptions import MarginRankError
 
 ROWS = b"""2 qid:q1 1:0.5 3:1.25 #docid = A inc = 1

@@ -13,7 +13,7 @@ import pytest
 from marginrank import RankingModel, RankSVM, load_letor, write_dataset
 from marginrank.cli.app import COMMANDS, run
 from marginrank.cli.app import cli as commands
-from marginrank.cli.options import Reading
+from marginrank.cli.options.shared import Reading
 from marginrank.cli.wording import for_the_command_line
 
 TABLE = "grade,query,w,name,a,b\n2,007,1,X,0.5,\n0,007,2,Y,0.25,1\n1,7,1,Z,0,3\n0,7,1,U,1,2\n"

@@ -8,12 +8,26 @@ from typing import Any
 import click
 import numpy as np
 
-from marginrank.cli import interrupts, options
-from marginrank.cli.methods import check_parameters, choose_method, make_ranker, method_options, selects_by
-from marginrank.cli.output import counted, print_facts, print_json, print_table, rounded, seconds_for_people
-from marginrank.cli.progress import TrainingBar
-from marginrank.cli.training_files import TrainingFiles, check_outputs, training_files
-from marginrank.cli.used_columns import UsedColumns, used_columns
+from marginrank.cli import interrupts
+from marginrank.cli.files.used_columns import UsedColumns, used_columns
+from marginrank.cli.options import shared as options
+from marginrank.cli.options.methods import (
+    check_parameters,
+    choose_method,
+    make_ranker,
+    method_options,
+    selects_by,
+)
+from marginrank.cli.options.training_files import TrainingFiles, check_outputs, training_files
+from marginrank.cli.output.printing import (
+    counted,
+    print_facts,
+    print_json,
+    print_table,
+    rounded,
+    seconds_for_people,
+)
+from marginrank.cli.output.progress import TrainingBar
 from marginrank.data import RankingData
 from marginrank.metrics import Metric
 from marginrank.model import RankingModel

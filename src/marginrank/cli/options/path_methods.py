@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from marginrank.cli.methods import STRUCTURED_OPTIONS
-from marginrank.cli.options import Decorator
+from marginrank.cli.options.methods import STRUCTURED_OPTIONS
+from marginrank.cli.options.shared import Decorator
 from marginrank.data import RankingData
 
 

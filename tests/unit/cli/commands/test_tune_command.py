@@ -16,7 +16,7 @@ from marginrank import (
     load_letor,
 )
 from marginrank.cli.app import run as command
-from marginrank.cli.tune import search_table
+from marginrank.cli.commands.tune import search_table
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,15 @@ from dataclasses import replace
 
 import click
 
-from marginrank.cli import options
-from marginrank.cli.files import read_data
-from marginrank.cli.output import bytes_for_people, counted, print_facts, print_json, seconds_for_people
+from marginrank.cli.files.reading import read_data
+from marginrank.cli.options import shared as options
+from marginrank.cli.output.printing import (
+    bytes_for_people,
+    counted,
+    print_facts,
+    print_json,
+    seconds_for_people,
+)
 from marginrank.inspection import Inspection
 from marginrank.inspection import inspect as inspect_data
 

@@ -7,11 +7,18 @@ from typing import Any
 import click
 import numpy as np
 
-from marginrank.cli import options
-from marginrank.cli.files import keep_apart, known_docids, labelled, read_data, read_scores, write_table
-from marginrank.cli.output import counted, print_json, print_table, rounded
-from marginrank.cli.worker_data import worker_rows
-from marginrank.cli.workers import Workers, over_workers
+from marginrank.cli.files.reading import (
+    keep_apart,
+    known_docids,
+    labelled,
+    read_data,
+    read_scores,
+    write_table,
+)
+from marginrank.cli.options import shared as options
+from marginrank.cli.output.printing import counted, print_json, print_table, rounded
+from marginrank.cli.workers.connection import Workers, over_workers
+from marginrank.cli.workers.data import worker_rows
 from marginrank.data import RankingData
 from marginrank.metrics import Evaluation
 from marginrank.metrics import evaluate as evaluate_scores
@@ -69,7 +76,7 @@ def _scored(
 ) -> tuple[RankingData, Any]:
     """Return the rows and their scores, which a file holds or a model gives."""
     if scores.lower().endswith(".mrk"):
-        from marginrank.cli.predict import scored
+        from marginrank.cli.commands.predict import scored
         from marginrank.model import RankingModel
 
         model = RankingModel.load(scores)

@@ -6,8 +6,8 @@ from typing import cast
 
 import click
 
-from marginrank.cli import interrupts, options
-from marginrank.cli.conversion import (
+from marginrank.cli import interrupts
+from marginrank.cli.files.conversion import (
     FORMATS,
     format_named,
     lost_parts,
@@ -15,9 +15,10 @@ from marginrank.cli.conversion import (
     source_format,
     write_content,
 )
-from marginrank.cli.disk import STREAMED, Writing, stream_to_disk, write_to_disk, writing_options
-from marginrank.cli.files import keep_apart
-from marginrank.cli.output import counted, print_json
+from marginrank.cli.files.dataset import STREAMED, Writing, stream_to_disk, write_to_disk, writing_options
+from marginrank.cli.files.reading import keep_apart
+from marginrank.cli.options import shared as options
+from marginrank.cli.output.printing import counted, print_json
 from marginrank.data import RankingData
 from marginrank.io import DiskDataset
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from marginrank.cli import interrupts
-from marginrank.cli.used_columns import UsedColumns
+from marginrank.cli.files.used_columns import UsedColumns
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import open_for_writing
 

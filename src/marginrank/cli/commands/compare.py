@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from marginrank.cli import options
-from marginrank.cli.files import known_docids, labelled, read_data, read_scores
-from marginrank.cli.output import print_json
+from marginrank.cli.files.reading import known_docids, labelled, read_data, read_scores
+from marginrank.cli.options import shared as options
+from marginrank.cli.output.printing import print_json
 from marginrank.comparison import compare as compare_scores
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from marginrank.cli.options import Decorator
+from marginrank.cli.options.shared import Decorator
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import parse_metric
 

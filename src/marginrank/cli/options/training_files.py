@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from marginrank.cli import options
-from marginrank.cli.files import keep_apart, labelled, read_data, with_pairs, with_weights
-from marginrank.cli.predict import aligned
+from marginrank.cli.commands.predict import aligned
+from marginrank.cli.files.reading import keep_apart, labelled, read_data, with_pairs, with_weights
+from marginrank.cli.options import shared as options
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Metric, parse_metric

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from marginrank.cli.output import console
+from marginrank.cli.output.printing import console
 from marginrank.solvers import Progress as State
 
 

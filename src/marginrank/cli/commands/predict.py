@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from marginrank.cli import options
-from marginrank.cli.files import keep_apart, read_data, write_scores
-from marginrank.cli.output import print_json
-from marginrank.cli.unknown_features import refuse_unknown
-from marginrank.cli.worker_data import worker_rows, worker_scores
-from marginrank.cli.workers import Workers, over_workers
+from marginrank.cli.files.reading import keep_apart, read_data, write_scores
+from marginrank.cli.files.unknown_features import refuse_unknown
+from marginrank.cli.options import shared as options
+from marginrank.cli.output.printing import print_json
+from marginrank.cli.workers.connection import Workers, over_workers
+from marginrank.cli.workers.data import worker_rows, worker_scores
 from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory
 from marginrank.exceptions import MarginRankError

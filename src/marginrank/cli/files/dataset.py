@@ -11,9 +11,10 @@ from typing import Any
 
 import click
 
-from marginrank.cli import interrupts, options
-from marginrank.cli.output import counted
-from marginrank.cli.progress import WritingBar
+from marginrank.cli import interrupts
+from marginrank.cli.options import shared as options
+from marginrank.cli.output.printing import counted
+from marginrank.cli.output.progress import WritingBar
 from marginrank.exceptions import MarginRankError
 from marginrank.io import DiskDataset, convert_to_dataset, write_dataset
 from marginrank.storage.dataset_writer import WritingState

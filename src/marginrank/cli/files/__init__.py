@@ -1,0 +1,1 @@
+"""What commands read and write: data, side files, data sets on disk."""

@@ -1,0 +1,1 @@
+"""Options, what their values become, and which command has which."""

@@ -1,0 +1,1 @@
+"""What commands show: tables, figures, bars and pictures."""

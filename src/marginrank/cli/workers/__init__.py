@@ -1,0 +1,1 @@
+"""``--dask``: commands that run over the workers of a cluster."""
