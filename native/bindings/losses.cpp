@@ -1,5 +1,6 @@
 // Losses in score space.
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 
 #include "common.hpp"
@@ -39,85 +40,72 @@ struct Labels {
     }
 };
 
-struct PairLoss : marginrank::PairLoss {
-    In<double> scale;
+using marginrank::LeastSquares;
+using marginrank::PairLoss;
+using marginrank::QueryLoss;
 
-    PairLoss(const Labels& labels, In<double> factor, bool squared)
-        : marginrank::PairLoss(*labels.labels, factor.data(), squared), scale(factor) {
-        require(static_cast<std::int64_t>(factor.size()) == labels.labels->n_queries(),
-                "scale must have one entry per query");
-    }
-};
+void require_scores(const QueryLoss& loss, std::initializer_list<std::size_t> sizes) {
+    for (const std::size_t size : sizes)
+        require(static_cast<std::int64_t>(size) == loss.n_rows(), "score vectors must have one entry per row");
+}
 
-template <class Loss>
-double evaluate_all(const Loss& loss, In<double> p, Out<double> g, int n_threads) {
-    require(static_cast<std::int64_t>(p.size()) == loss.n_rows() && g.size() == p.size(),
-            "score vectors must have one entry per row");
+void require_range(const QueryLoss& loss, std::int64_t first, std::int64_t last) {
+    require(first >= 0 && first <= last && last <= loss.n_queries(), "queries must lie within those of the loss");
+}
+
+double evaluate(const QueryLoss& loss, In<double> p, Out<double> g, int n_threads) {
+    require_scores(loss, {p.size(), g.size()});
     return without_gil(n_threads, [&](const Crew& crew) { return loss.evaluate_all(crew, p.data(), g.data()); });
 }
 
-template <class Loss>
-void hessian_all(const Loss& loss, In<double> p, In<double> u, Out<double> h, int n_threads) {
-    require(static_cast<std::int64_t>(p.size()) == loss.n_rows() && u.size() == p.size() && h.size() == p.size(),
-            "score vectors must have one entry per row");
+void hessian(const QueryLoss& loss, In<double> p, In<double> u, Out<double> h, int n_threads) {
+    require_scores(loss, {p.size(), u.size(), h.size()});
     without_gil(n_threads, [&](const Crew& crew) { loss.hessian_all(crew, p.data(), u.data(), h.data()); });
 }
 
+// The queries [first, last) alone, for passes that make the rows of X as they go. Threads may share the arrays.
+double evaluate_queries(const QueryLoss& loss, std::int64_t first, std::int64_t last, In<double> p, Out<double> g) {
+    require_range(loss, first, last);
+    require_scores(loss, {p.size(), g.size()});
+    return without_gil(
+        1, [&](const Crew& crew) { return loss.evaluate_range(crew, first, last, p.data(), g.data()); });
+}
+
+void hessian_queries(const QueryLoss& loss, std::int64_t first, std::int64_t last, In<double> p, In<double> u,
+                     Out<double> h) {
+    require_range(loss, first, last);
+    require_scores(loss, {p.size(), u.size(), h.size()});
+    without_gil(
+        1, [&](const Crew& crew) { loss.hessian_range(crew, first, last, p.data(), u.data(), h.data()); });
+}
+
 void active_partners(const PairLoss& loss, In<double> p, Out<double> above, Out<double> below, int n_threads) {
-    require(static_cast<std::int64_t>(p.size()) == loss.n_rows() && above.size() == p.size() &&
-                below.size() == p.size(),
-            "score vectors must have one entry per row");
+    require_scores(loss, {p.size(), above.size(), below.size()});
     without_gil(n_threads,
                 [&](const Crew& crew) { loss.active_partners(crew, p.data(), above.data(), below.data()); });
 }
 
-struct LeastSquares : marginrank::LeastSquares {
-    In<double> labels, factor;
-    std::optional<In<double>> weight;
-    In<std::int64_t> offsets;
-
-    LeastSquares(In<double> y, In<std::int64_t> ptr, std::optional<In<double>> w, In<double> scale)
-        : marginrank::LeastSquares((check(y, ptr, w, scale), y.data()), w ? w->data() : nullptr, scale.data(),
-                                   ptr.data(), static_cast<std::int64_t>(ptr.size()) - 1),
-          labels(y), factor(scale), weight(w), offsets(ptr) {}
-
-private:
-    // Before the base looks at the arrays.
-    static void check(const In<double>& y, const In<std::int64_t>& ptr, const std::optional<In<double>>& w,
-                      const In<double>& scale) {
-        require_queries(ptr, y.size());
-        require(!w || w->size() == y.size(), "weight must have one entry per row");
-        require(scale.size() + 1 == ptr.size(), "scale must have one entry per query");
-    }
-};
-
-void check_range(const marginrank::QueryLoss& loss, std::int64_t first, std::int64_t last, std::size_t p) {
-    require(first >= 0 && first <= last && last <= loss.n_queries(), "queries must lie within those of the loss");
-    require(static_cast<std::int64_t>(p) == loss.n_rows(), "score vectors must have one entry per row");
+// A loss over pairs takes labels, the factors of the queries, and whatever else its constructor has.
+template <class Loss, class... Options, class... Names>
+nb::class_<Loss, QueryLoss> bind_pair_loss(nb::module_& m, const char* name, const char* doc,
+                                           const Names&... names) {
+    return nb::class_<Loss, QueryLoss>(m, name, doc)
+        .def("__init__",
+             [](Loss* self, const Labels& labels, In<double> scale, Options... options) {
+                 require(static_cast<std::int64_t>(scale.size()) == labels.labels->n_queries(),
+                         "scale must have one entry per query");
+                 new (self) Loss(*labels.labels, scale.data(), options...);
+             },
+             "labels"_a, "scale"_a.noconvert(), names..., nb::keep_alive<1, 2>());
 }
 
-// The queries [first, last) alone, for passes that make the rows of X as they go. Threads may share the arrays.
-double evaluate_queries(const marginrank::QueryLoss& loss, std::int64_t first, std::int64_t last, In<double> p,
-                        Out<double> g) {
-    check_range(loss, first, last, p.size());
-    check_range(loss, first, last, g.size());
-    return without_gil(1, [&](const Crew&) {
-        const auto scratch = loss.make_scratch();
-        double value = 0.0;
-        for (std::int64_t q = first; q < last; ++q) value += loss.evaluate(q, p.data(), g.data(), *scratch);
-        return value;
-    });
-}
-
-void hessian_queries(const marginrank::QueryLoss& loss, std::int64_t first, std::int64_t last, In<double> p,
-                     In<double> u, Out<double> h) {
-    check_range(loss, first, last, p.size());
-    check_range(loss, first, last, u.size());
-    check_range(loss, first, last, h.size());
-    without_gil(1, [&](const Crew&) {
-        const auto scratch = loss.make_scratch();
-        for (std::int64_t q = first; q < last; ++q) loss.hessian(q, p.data(), u.data(), h.data(), *scratch);
-    });
+void make_least_squares(LeastSquares* self, In<double> y, In<std::int64_t> ptr, std::optional<In<double>> w,
+                        In<double> scale) {
+    require_queries(ptr, y.size());
+    require(!w || w->size() == y.size(), "weight must have one entry per row");
+    require(scale.size() + 1 == ptr.size(), "scale must have one entry per query");
+    new (self) LeastSquares(y.data(), w ? w->data() : nullptr, scale.data(), ptr.data(),
+                            static_cast<std::int64_t>(scale.size()));
 }
 
 using Preferences = marginrank::PreferencePairs;
@@ -144,16 +132,19 @@ Preferences* make_preferences(In2<std::int64_t> pairs, std::optional<In<double>>
 }  // namespace
 
 void bind_losses(nb::module_& m) {
-    nb::class_<marginrank::QueryLoss>(m, "QueryLoss", "A loss that is a sum over queries.")
-        .def_prop_ro("n_rows", &marginrank::QueryLoss::n_rows)
-        .def_prop_ro("n_queries", &marginrank::QueryLoss::n_queries)
-        .def_prop_ro("longest_query", &marginrank::QueryLoss::longest_query)
+    nb::class_<QueryLoss>(m, "QueryLoss", "A loss that is a sum over queries.")
+        .def_prop_ro("n_rows", &QueryLoss::n_rows)
+        .def_prop_ro("n_queries", &QueryLoss::n_queries)
+        .def_prop_ro("longest_query", &QueryLoss::longest_query)
         .def_prop_ro("query_ptr",
-                     [](const marginrank::QueryLoss& loss) {
+                     [](const QueryLoss& loss) {
                          return to_numpy(std::vector<std::int64_t>(loss.query_ptr(),
                                                                    loss.query_ptr() + loss.n_queries() + 1));
                      },
                      nb::rv_policy::automatic)
+        .def("evaluate", &evaluate, "scores"_a.noconvert(), "gradient"_a.noconvert(), "n_threads"_a)
+        .def("hessian", &hessian, "scores"_a.noconvert(), "direction"_a.noconvert(), "product"_a.noconvert(),
+             "n_threads"_a)
         .def("evaluate_queries", &evaluate_queries, "first"_a, "last"_a, "scores"_a.noconvert(),
              "gradient"_a.noconvert())
         .def("hessian_queries", &hessian_queries, "first"_a, "last"_a, "scores"_a.noconvert(),
@@ -172,21 +163,14 @@ void bind_losses(nb::module_& m) {
             return to_numpy(out);
         });
 
-    nb::class_<PairLoss, marginrank::QueryLoss>(m, "PairLoss", "Pairwise hinge or squared hinge over queries.")
-        .def(nb::init<const Labels&, In<double>, bool>(), "labels"_a, "scale"_a.noconvert(), "squared"_a,
-             nb::keep_alive<1, 2>())
-        .def("evaluate", &evaluate_all<PairLoss>, "scores"_a.noconvert(), "gradient"_a.noconvert(), "n_threads"_a)
-        .def("hessian", &hessian_all<PairLoss>, "scores"_a.noconvert(), "direction"_a.noconvert(), "product"_a.noconvert(),
-             "n_threads"_a)
+    bind_pair_loss<PairLoss, bool>(m, "PairLoss", "Pairwise hinge or squared hinge over queries.", "squared"_a)
         .def("active_partners", &active_partners, "scores"_a.noconvert(), "above"_a.noconvert(),
              "below"_a.noconvert(), "n_threads"_a);
 
-    nb::class_<LeastSquares, marginrank::QueryLoss>(m, "LeastSquares", "Centred least squares over queries.")
-        .def(nb::init<In<double>, In<std::int64_t>, std::optional<In<double>>, In<double>>(), "y"_a.noconvert(),
-             "query_ptr"_a.noconvert(), "weight"_a.noconvert().none(), "scale"_a.noconvert())
-        .def("evaluate", &evaluate_all<LeastSquares>, "scores"_a.noconvert(), "gradient"_a.noconvert(), "n_threads"_a)
-        .def("hessian", &hessian_all<LeastSquares>, "scores"_a.noconvert(), "direction"_a.noconvert(),
-             "product"_a.noconvert(), "n_threads"_a);
+    nb::class_<LeastSquares, QueryLoss>(m, "LeastSquares", "Centred least squares over queries.")
+        .def("__init__", &make_least_squares, "y"_a.noconvert(), "query_ptr"_a.noconvert(),
+             "weight"_a.noconvert().none(), "scale"_a.noconvert(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+             nb::keep_alive<1, 4>());
 
     nb::class_<Preferences>(m, "PreferencePairs", "Hinge, squared hinge or least squares over explicit pairs.")
         .def(nb::new_(&make_preferences), "pairs"_a.noconvert(), "weight"_a.noconvert().none(), "margin"_a.noconvert().none(), "n_rows"_a,

@@ -57,66 +57,59 @@ std::unique_ptr<const marginrank::PairLabels> pair_labels(const In<double>& y, c
     });
 }
 
-// Each loss keeps the array of offsets that it refers to.
-struct Auc : marginrank::StructuredAuc {
-    In<std::int64_t> kept;
+using marginrank::StructuredAuc;
+using marginrank::StructuredDorm;
+using marginrank::StructuredMap;
+using marginrank::StructuredMrr;
+using marginrank::StructuredMrrFirst;
+using marginrank::StructuredNdcg;
+using marginrank::StructuredSum;
+using Offsets = In<std::int64_t>;
 
-    Auc(In<double> y, In<std::int64_t> ptr, In<double> scale, int n_threads)
-        : marginrank::StructuredAuc(pair_labels(y, ptr, scale, n_threads), copy_of(scale)), kept(ptr) {}
-};
+StructuredAuc make_auc(In<double> y, Offsets ptr, In<double> scale, int n_threads) {
+    return StructuredAuc(pair_labels(y, ptr, scale, n_threads), copy_of(scale));
+}
 
-struct Map : marginrank::StructuredMap {
-    In<std::int64_t> kept;
+StructuredMap make_map(In<double> y, Offsets ptr, In<double> scale, double relevance) {
+    return StructuredMap(good_rows(y, ptr, scale, relevance), copy_of(scale));
+}
 
-    Map(In<double> y, In<std::int64_t> ptr, In<double> scale, double relevance)
-        : marginrank::StructuredMap(good_rows(y, ptr, scale, relevance), copy_of(scale)), kept(ptr) {}
-};
+StructuredNdcg make_ndcg(In<double> y, Offsets ptr, In<double> scale, double relevance, In<double> discount,
+                         std::int64_t cutoff) {
+    require(discount.size() >= check_queries(y, ptr, scale),
+            "discount must have an entry for each rank of the longest query");
+    return StructuredNdcg(good_rows(y, ptr, scale, relevance), copy_of(scale), copy_of(discount), cutoff);
+}
 
-struct Ndcg : marginrank::StructuredNdcg {
-    In<std::int64_t> kept;
+template <class Loss>
+Loss make_mrr(In<double> y, Offsets ptr, In<double> scale, double relevance, std::int64_t cutoff) {
+    return Loss(good_rows(y, ptr, scale, relevance), copy_of(scale), cutoff);
+}
 
-    Ndcg(In<double> y, In<std::int64_t> ptr, In<double> scale, double relevance, In<double> discount,
-         std::int64_t cutoff)
-        : marginrank::StructuredNdcg(good_rows(y, ptr, scale, relevance), copy_of(scale), copy_of(discount), cutoff),
-          kept(ptr) {
-        require(static_cast<std::int64_t>(discount.size()) >= longest_query(),
-                "discount must have an entry for each rank of the longest query");
-    }
-};
+StructuredDorm make_dorm(In<double> gain, Offsets ptr, In<double> scale, In<double> discount, In<double> weight) {
+    const std::size_t longest = check_queries(gain, ptr, scale);
+    require(discount.size() >= longest && weight.size() == discount.size(),
+            "discount and weight must have an entry for each rank of the longest query");
+    return StructuredDorm(gain.data(), ptr.data(), copy_of(scale), copy_of(discount), copy_of(weight));
+}
 
-struct Mrr : marginrank::StructuredMrr {
-    In<std::int64_t> kept;
+// Binds a loss by the function that makes it, from a value of each row, the queries, their factors and options. The
+// offsets of the queries are kept alive; nothing else is referred to.
+template <class Loss, class... Options, class... Names>
+nb::class_<Loss, StructuredLoss> bind_loss(nb::module_& m, const char* name, const char* doc,
+                                           Loss (*make)(In<double>, Offsets, In<double>, Options...),
+                                           const char* value, const Names&... names) {
+    return nb::class_<Loss, StructuredLoss>(m, name, doc)
+        .def("__init__",
+             [make](Loss* self, In<double> y, Offsets ptr, In<double> scale, Options... options) {
+                 new (self) Loss(make(y, ptr, scale, options...));
+             },
+             nb::arg(value).noconvert(), "query_ptr"_a.noconvert(), "scale"_a.noconvert(), names...,
+             nb::keep_alive<1, 3>());
+}
 
-    Mrr(In<double> y, In<std::int64_t> ptr, In<double> scale, double relevance, std::int64_t cutoff)
-        : marginrank::StructuredMrr(good_rows(y, ptr, scale, relevance), copy_of(scale), cutoff), kept(ptr) {}
-};
-
-struct MrrFirst : marginrank::StructuredMrrFirst {
-    In<std::int64_t> kept;
-
-    MrrFirst(In<double> y, In<std::int64_t> ptr, In<double> scale, double relevance, std::int64_t cutoff)
-        : marginrank::StructuredMrrFirst(good_rows(y, ptr, scale, relevance), copy_of(scale), cutoff), kept(ptr) {}
-};
-
-struct Dorm : marginrank::StructuredDorm {
-    In<std::int64_t> kept;
-
-    Dorm(In<double> gain, In<std::int64_t> ptr, In<double> scale, In<double> discount, In<double> weight)
-        : marginrank::StructuredDorm(gain.data(), checked(gain, ptr, scale, discount, weight), copy_of(scale),
-                                     copy_of(discount), copy_of(weight)),
-          kept(ptr) {}
-
-    static const std::int64_t* checked(const In<double>& gain, const In<std::int64_t>& ptr, const In<double>& scale,
-                                       const In<double>& discount, const In<double>& weight) {
-        const std::size_t longest = check_queries(gain, ptr, scale);
-        require(discount.size() >= longest && weight.size() == discount.size(),
-                "discount and weight must have an entry for each rank of the longest query");
-        return ptr.data();
-    }
-};
-
-// The parts are kept as Python objects.
-struct Sum : marginrank::StructuredSum {
+// The parts are kept as Python objects: the list may change.
+struct Sum : StructuredSum {
     nb::object kept;
 
     static std::vector<const StructuredLoss*> pointers(const nb::list& parts) {
@@ -130,51 +123,26 @@ struct Sum : marginrank::StructuredSum {
     }
 
     Sum(nb::typed<nb::list, StructuredLoss> parts, In<double> weight)
-        : marginrank::StructuredSum(pointers(parts), copy_of(weight)), kept(nb::tuple(parts)) {
+        : StructuredSum(pointers(parts), copy_of(weight)), kept(nb::tuple(parts)) {
         require(weight.size() == nb::len(parts), "weight must have one entry per loss");
     }
 };
 
-double evaluate_all(const StructuredLoss& loss, In<double> p, Out<double> g, int n_threads) {
-    require(static_cast<std::int64_t>(p.size()) == loss.n_rows() && g.size() == p.size(),
-            "score vectors must have one entry per row");
-    return without_gil(n_threads, [&](const Crew& crew) { return loss.evaluate_all(crew, p.data(), g.data()); });
-}
-
-void no_hessian(const StructuredLoss& loss, In<double> p, In<double> u, Out<double> h, int) {
-    require(static_cast<std::int64_t>(p.size()) == loss.n_rows() && u.size() == p.size() && h.size() == p.size(),
-            "score vectors must have one entry per row");
-    std::fill(h.data(), h.data() + h.size(), 0.0);
-}
-
 }  // namespace
 
 void bind_structured(nb::module_& m) {
-    nb::class_<StructuredLoss, marginrank::QueryLoss>(m, "StructuredLoss", "Loss-augmented inference over queries.")
-        .def("evaluate", &evaluate_all, "scores"_a.noconvert(), "gradient"_a.noconvert(), "n_threads"_a)
-        .def("hessian", &no_hessian, "scores"_a.noconvert(), "direction"_a.noconvert(), "product"_a.noconvert(),
-             "n_threads"_a);
-
-    nb::class_<Auc, StructuredLoss>(m, "StructuredAuc", "Share of pairs in wrong order, all grades.")
-        .def(nb::init<In<double>, In<std::int64_t>, In<double>, int>(), "y"_a.noconvert(), "query_ptr"_a.noconvert(),
-             "scale"_a.noconvert(), "n_threads"_a);
-    nb::class_<Map, StructuredLoss>(m, "StructuredMap", "Average precision under phi_po.")
-        .def(nb::init<In<double>, In<std::int64_t>, In<double>, double>(), "y"_a.noconvert(),
-             "query_ptr"_a.noconvert(), "scale"_a.noconvert(), "relevance"_a);
-    nb::class_<Ndcg, StructuredLoss>(m, "StructuredNdcg", "NDCG of good and bad rows under phi_po.")
-        .def(nb::init<In<double>, In<std::int64_t>, In<double>, double, In<double>, std::int64_t>(),
-             "y"_a.noconvert(), "query_ptr"_a.noconvert(), "scale"_a.noconvert(), "relevance"_a,
-             "discount"_a.noconvert(), "cutoff"_a);
-    nb::class_<Mrr, StructuredLoss>(m, "StructuredMrr", "Reciprocal rank under phi_po.")
-        .def(nb::init<In<double>, In<std::int64_t>, In<double>, double, std::int64_t>(), "y"_a.noconvert(),
-             "query_ptr"_a.noconvert(), "scale"_a.noconvert(), "relevance"_a, "cutoff"_a);
-    nb::class_<MrrFirst, StructuredLoss>(m, "StructuredMrrFirst", "Reciprocal rank under phi_mrr.")
-        .def(nb::init<In<double>, In<std::int64_t>, In<double>, double, std::int64_t>(), "y"_a.noconvert(),
-             "query_ptr"_a.noconvert(), "scale"_a.noconvert(), "relevance"_a, "cutoff"_a);
-    nb::class_<Dorm, StructuredLoss>(m, "StructuredDorm", "NDCG of graded rows under phi_dorm.")
-        .def(nb::init<In<double>, In<std::int64_t>, In<double>, In<double>, In<double>>(), "gain"_a.noconvert(),
-             "query_ptr"_a.noconvert(), "scale"_a.noconvert(), "discount"_a.noconvert(), "weight"_a.noconvert())
-        .def_prop_ro("longest_assignment", &Dorm::longest_assignment);
+    nb::class_<StructuredLoss, marginrank::QueryLoss>(m, "StructuredLoss", "Loss-augmented inference over queries.");
+    bind_loss(m, "StructuredAuc", "Share of pairs in wrong order, all grades.", &make_auc, "y", "n_threads"_a);
+    bind_loss(m, "StructuredMap", "Average precision under phi_po.", &make_map, "y", "relevance"_a);
+    bind_loss(m, "StructuredNdcg", "NDCG of good and bad rows under phi_po.", &make_ndcg, "y", "relevance"_a,
+              "discount"_a.noconvert(), "cutoff"_a);
+    bind_loss(m, "StructuredMrr", "Reciprocal rank under phi_po.", &make_mrr<StructuredMrr>, "y", "relevance"_a,
+              "cutoff"_a);
+    bind_loss(m, "StructuredMrrFirst", "Reciprocal rank under phi_mrr.", &make_mrr<StructuredMrrFirst>, "y",
+              "relevance"_a, "cutoff"_a);
+    bind_loss(m, "StructuredDorm", "NDCG of graded rows under phi_dorm.", &make_dorm, "gain",
+              "discount"_a.noconvert(), "weight"_a.noconvert())
+        .def_prop_ro("longest_assignment", &StructuredDorm::longest_assignment);
     nb::class_<Sum, StructuredLoss>(m, "StructuredSum", "Weighted sum of structured losses.")
         .def(nb::init<nb::typed<nb::list, StructuredLoss>, In<double>>(), "parts"_a, "weight"_a.noconvert());
 }

@@ -15,7 +15,7 @@ namespace {
 using marginrank::Crew;
 using Vec = std::vector<double>;
 
-constexpr std::int64_t kLong = 50000, kShort = marginrank::kLargeQuery;
+constexpr std::int64_t kLong = 50000, kShort = marginrank::QueryGrain{}.long_query;
 const double* watched = nullptr;
 
 // Stops as soon as the long query, which comes first, has its result. Sleeping makes the crew ask after

@@ -162,4 +162,12 @@ private:
     std::vector<LabelKey> keys_;
 };
 
+// The factors of the queries, and 0 for those without a pair.
+inline std::vector<double> scale_of_pairs(const PairLabels& labels, const double* scale) {
+    std::vector<double> out(scale, scale + labels.n_queries());
+    for (std::int64_t q = 0; q < labels.n_queries(); ++q)
+        if (labels.n_levels(q) < 2) out[static_cast<std::size_t>(q)] = 0.0;
+    return out;
+}
+
 }  // namespace marginrank

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "marginrank/pair_brute.hpp"
@@ -20,9 +19,6 @@
 #include "marginrank/query_loss.hpp"
 
 namespace marginrank {
-
-// From this many rows on, one query uses all threads.
-constexpr std::int64_t kLargeQuery = 32768;
 
 struct PairScratch : QueryScratch {
     std::vector<double> s, w, u, up, down;  // small queries, in the order of the labels
@@ -39,96 +35,39 @@ struct PairScratch : QueryScratch {
 
 class PairLoss : public QueryLoss {
 public:
-    // scale[q] multiplies the sum over the pairs of query q. labels and scale must outlive this.
+    // scale[q] multiplies the sum over the pairs of query q. labels must outlive this.
     PairLoss(const PairLabels& labels, const double* scale, bool squared)
-        : QueryLoss(labels.query_ptr(), labels.n_queries()), labels_(labels), scale_(scale), squared_(squared) {}
-
-    bool squared() const { return squared_; }
+        : QueryLoss(labels.query_ptr(), scale_of_pairs(labels, scale)), labels_(labels), squared_(squared) {}
 
     std::unique_ptr<QueryScratch> make_scratch() const override { return std::make_unique<PairScratch>(); }
 
-    double evaluate(std::int64_t q, const double* scores, double* gradient, QueryScratch& scratch) const override {
-        return evaluate_query(Crew(1), q, scores, gradient, static_cast<PairScratch&>(scratch));
-    }
-
-    void hessian(std::int64_t q, const double* scores, const double* direction, double* product,
-                 QueryScratch& scratch) const override {
-        hessian_query(Crew(1), q, scores, direction, product, static_cast<PairScratch&>(scratch));
-    }
-
-    // As evaluate, with both arrays starting at the first row of query q.
-    double evaluate_rows(const Crew& crew, std::int64_t q, const double* scores, double* gradient,
-                         PairScratch& scratch) const {
-        if (labels_.n_levels(q) < 2 || scale_[q] == 0.0) {
-            std::fill(gradient, gradient + labels_.rows(q), 0.0);
-            return 0.0;
-        }
-        if (labels_.brute(q)) return evaluate_small(q, scores, gradient, scratch);
-        return evaluate_sorted(crew, q, scores, gradient, scratch);
-    }
-
-    // All queries: the large ones one after the other with all threads, the others side by side.
-    double evaluate_all(const Crew& crew, const double* scores, double* gradient) const {
-        return visit_all(crew, [&](const Crew& inner, std::int64_t q, PairScratch& scratch) {
-            return evaluate_query(inner, q, scores, gradient, scratch);
-        });
-    }
-
-    void hessian_all(const Crew& crew, const double* scores, const double* direction, double* product) const {
-        visit_all(crew, [&](const Crew& inner, std::int64_t q, PairScratch& scratch) {
-            hessian_query(inner, q, scores, direction, product, scratch);
-            return 0.0;
-        });
-    }
-
     // Weight (unweighted: number) of the active partners of each row, above and below it by label.
     void active_partners(const Crew& crew, const double* scores, double* above, double* below) const {
-        visit_all(crew, [&](const Crew& inner, std::int64_t q, PairScratch& scratch) {
-            active_query(inner, q, scores, above, below, scratch);
+        visit_all(crew, [&](const Crew& inner, std::int64_t q, QueryScratch& scratch) {
+            active_query(inner, q, scores, above, below, static_cast<PairScratch&>(scratch));
             return 0.0;
         });
     }
 
-private:
-    template <class Visit>
-    double visit_all(const Crew& crew, Visit&& visit) const {
-        if (n_queries() == 0) return 0.0;
-        const std::lock_guard<std::mutex> guard(lock_);
-        if (scratch_.size() < static_cast<std::size_t>(crew.threads()))
-            scratch_.resize(static_cast<std::size_t>(crew.threads()));
-        double large = 0.0;
-        for (std::int64_t q = 0; q < n_queries(); ++q)
-            if (labels_.rows(q) >= kLargeQuery) large += visit(crew, q, scratch_[0]);
-        const std::int64_t n_blocks = std::clamp<std::int64_t>(n_rows() / 4096, 1, std::min<std::int64_t>(n_queries(), 256));
-        std::vector<double> values(static_cast<std::size_t>(n_blocks), 0.0);
-        const Crew alone(1);
-        crew.run(n_blocks, [&](std::int64_t b, int worker) {
-            double value = 0.0;
-            const std::int64_t last = block_bound(n_queries(), n_blocks, b + 1);
-            for (std::int64_t q = block_bound(n_queries(), n_blocks, b); q < last; ++q)
-                if (labels_.rows(q) < kLargeQuery) value += visit(alone, q, scratch_[static_cast<std::size_t>(worker)]);
-            values[static_cast<std::size_t>(b)] = value;
-        });
-        return large + tree_sum(values.data(), n_blocks);
-    }
-
-    double evaluate_query(const Crew& crew, std::int64_t q, const double* scores, double* gradient,
-                          PairScratch& scratch) const {
-        const std::int64_t first = query_ptr()[q];
-        return evaluate_rows(crew, q, scores + first, gradient + first, scratch);
+protected:
+    double evaluate_query(const Crew& crew, std::int64_t q, const double* scores, double factor, double* gradient,
+                          QueryScratch& scratch) const override {
+        auto& own = static_cast<PairScratch&>(scratch);
+        if (squared_) factor *= 2.0;
+        return labels_.brute(q) ? evaluate_small(q, scores, factor, gradient, own)
+                                : evaluate_sorted(crew, q, scores, factor, gradient, own);
     }
 
     void hessian_query(const Crew& crew, std::int64_t q, const double* scores, const double* direction,
-                       double* product, PairScratch& scratch) const {
-        const std::int64_t first = query_ptr()[q], n = labels_.rows(q);
-        if (labels_.n_levels(q) < 2 || scale_[q] == 0.0)
-            std::fill(product + first, product + first + n, 0.0);
-        else if (labels_.brute(q))
-            hessian_small(q, scores + first, direction + first, product + first, scratch);
+                       double factor, double* product, QueryScratch& scratch) const override {
+        auto& own = static_cast<PairScratch&>(scratch);
+        if (labels_.brute(q))
+            hessian_small(q, scores, direction, 2.0 * factor, product, own);
         else
-            hessian_sorted(crew, q, scores + first, direction + first, product + first, scratch);
+            hessian_sorted(crew, q, scores, direction, 2.0 * factor, product, own);
     }
 
+private:
     const double* weights_of(std::int64_t q) const {
         return labels_.weight() == nullptr ? nullptr : labels_.weight() + query_ptr()[q];
     }
@@ -178,7 +117,8 @@ private:
         }
     }
 
-    double evaluate_small(std::int64_t q, const double* scores, double* gradient, PairScratch& scratch) const {
+    double evaluate_small(std::int64_t q, const double* scores, double factor, double* gradient,
+                          PairScratch& scratch) const {
         gather_small(q, scores, nullptr, scratch);
         const bool weighted = labels_.weight() != nullptr;
         const std::int32_t* level = labels_.levels(q);
@@ -202,13 +142,12 @@ private:
             for (std::int64_t k = 0; k < n; ++k)
                 value += (weighted ? w[k] : 1.0) * ((up[k] - down[k]) * (s[k] - centre) + up[k]);
         }
-        const double factor = squared_ ? 2.0 * scale_[q] : scale_[q];
         for (std::int64_t k = 0; k < n; ++k)
             gradient[order[k]] = factor * (weighted ? w[k] : 1.0) * (up[k] - down[k]);
-        return scale_[q] * std::max(value, 0.0);
+        return value;
     }
 
-    void hessian_small(std::int64_t q, const double* scores, const double* direction, double* product,
+    void hessian_small(std::int64_t q, const double* scores, const double* direction, double factor, double* product,
                        PairScratch& scratch) const {
         gather_small(q, scores, direction, scratch);
         const std::int32_t* level = labels_.levels(q);
@@ -222,7 +161,7 @@ private:
             kernels::brute_levels<kernels::HessianTerm, false, false>(s, w, u, level, n_levels, up, down);
         const std::int32_t* order = labels_.order(q);
         for (std::int64_t k = 0; k < labels_.rows(q); ++k)
-            product[order[k]] = 2.0 * scale_[q] * (weighted ? w[k] : 1.0) * (up[k] - down[k]);
+            product[order[k]] = factor * (weighted ? w[k] : 1.0) * (up[k] - down[k]);
     }
 
     // Weights of the active partners, in the order of the scores, as numbers: counts where unweighted.
@@ -265,7 +204,7 @@ private:
                   scratch.sum_down.data());
     }
 
-    double evaluate_sorted(const Crew& crew, std::int64_t q, const double* scores, double* gradient,
+    double evaluate_sorted(const Crew& crew, std::int64_t q, const double* scores, double factor, double* gradient,
                            PairScratch& scratch) const {
         const std::int64_t n = labels_.rows(q);
         scratch.sorted.assign(crew, scores, labels_.keys(q), n);
@@ -277,8 +216,7 @@ private:
             partner_sums(crew, q, scratch);
         }
         const double* weight = weights_of(q);
-        const double factor = squared_ ? 2.0 * scale_[q] : scale_[q];
-        const double value = sum_blocks(crew, n, scratch.block_sums, [&](std::int64_t k) {
+        return sum_blocks(crew, n, scratch.block_sums, [&](std::int64_t k) {
             const auto at = static_cast<std::size_t>(k);
             const std::int32_t r = scratch.sorted.row[at];
             const double w = weight == nullptr ? 1.0 : weight[r];
@@ -293,12 +231,10 @@ private:
             gradient[r] = factor * w * h;
             return w * (above + z * h);
         });
-        // The terms cancel where nearly all pairs are in order; a loss is never negative.
-        return scale_[q] * std::max(value, 0.0);
     }
 
     void hessian_sorted(const Crew& crew, std::int64_t q, const double* scores, const double* direction,
-                        double* product, PairScratch& scratch) const {
+                        double factor, double* product, PairScratch& scratch) const {
         const std::int64_t n = labels_.rows(q);
         scratch.sorted.assign(crew, scores, labels_.keys(q), n);
         partner_weights(crew, q, scratch);
@@ -311,7 +247,7 @@ private:
             const std::int32_t r = scratch.sorted.row[at];
             const double partners = scratch.weight_up[at] + scratch.weight_down[at];
             const double h = partners * (direction[r] - centre) - scratch.sum_up[at] - scratch.sum_down[at];
-            product[r] = 2.0 * scale_[q] * (weight == nullptr ? 1.0 : weight[r]) * h;
+            product[r] = factor * (weight == nullptr ? 1.0 : weight[r]) * h;
         });
     }
 
@@ -343,10 +279,7 @@ private:
     }
 
     const PairLabels& labels_;
-    const double* scale_;
     bool squared_;
-    mutable std::mutex lock_;
-    mutable std::vector<PairScratch> scratch_;
 };
 
 }  // namespace marginrank

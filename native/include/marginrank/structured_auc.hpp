@@ -21,17 +21,13 @@ public:
     StructuredAuc(std::unique_ptr<const PairLabels> labels, std::vector<double> scale)
         : StructuredLoss(labels->query_ptr(), std::move(scale)),
           labels_(std::move(labels)),
-          per_pair_(labels_->n_pairs().size(), 0.0),
-          pairs_(*labels_, per_pair_.data(), false) {
-        for (std::size_t q = 0; q < per_pair_.size(); ++q)
-            if (labels_->n_pairs()[q] > 0) per_pair_[q] = 1.0 / static_cast<double>(labels_->n_pairs()[q]);
-    }
+          pairs_(*labels_, per_pair(labels_->n_pairs()).data(), false) {}
 
     std::unique_ptr<QueryScratch> make_scratch() const override { return std::make_unique<Scratch>(); }
 
 protected:
-    double infer(const Crew& crew, std::int64_t q, const double* scores, double factor, double* gradient,
-                 QueryScratch& scratch) const override {
+    double evaluate_query(const Crew& crew, std::int64_t q, const double* scores, double factor, double* gradient,
+                          QueryScratch& scratch) const override {
         auto& own = static_cast<Scratch&>(scratch);
         const std::int64_t n = rows(q);
         own.doubled.resize(static_cast<std::size_t>(n));
@@ -47,8 +43,14 @@ private:
         std::vector<double> doubled;
     };
 
+    static std::vector<double> per_pair(const std::vector<std::int64_t>& n_pairs) {
+        std::vector<double> out(n_pairs.size(), 0.0);
+        for (std::size_t q = 0; q < out.size(); ++q)
+            if (n_pairs[q] > 0) out[q] = 1.0 / static_cast<double>(n_pairs[q]);
+        return out;
+    }
+
     std::unique_ptr<const PairLabels> labels_;
-    std::vector<double> per_pair_;
     PairLoss pairs_;
 };
 

@@ -53,8 +53,8 @@ public:
     }
 
 protected:
-    double infer(const Crew&, std::int64_t q, const double* scores, double factor, double* gradient,
-                 QueryScratch& scratch) const override {
+    double evaluate_query(const Crew&, std::int64_t q, const double* scores, double factor, double* gradient,
+                          QueryScratch& scratch) const override {
         auto& own = static_cast<Scratch&>(scratch);
         const std::int64_t n = rows(q), first = query_ptr()[q];
         const double* share = share_.data() + first;

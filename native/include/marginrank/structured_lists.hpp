@@ -153,8 +153,8 @@ protected:
     // Fills lists.above for the best ranking of the sorted lists and returns its Delta.
     virtual double choose(ListScratch& lists) const = 0;
 
-    double infer(const Crew& crew, std::int64_t q, const double* scores, double factor, double* gradient,
-                 QueryScratch& scratch) const override {
+    double evaluate_query(const Crew& crew, std::int64_t q, const double* scores, double factor, double* gradient,
+                          QueryScratch& scratch) const override {
         auto& lists = static_cast<ListScratch&>(scratch);
         lists.sort(crew, labels_, q, scores);
         const std::int64_t n_good = lists.good.size(), n_bad = lists.bad.size();

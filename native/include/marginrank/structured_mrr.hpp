@@ -73,8 +73,8 @@ public:
     std::unique_ptr<QueryScratch> make_scratch() const override { return std::make_unique<ListScratch>(); }
 
 protected:
-    double infer(const Crew& crew, std::int64_t q, const double* scores, double factor, double* gradient,
-                 QueryScratch& scratch) const override {
+    double evaluate_query(const Crew& crew, std::int64_t q, const double* scores, double factor, double* gradient,
+                          QueryScratch& scratch) const override {
         auto& lists = static_cast<ListScratch&>(scratch);
         lists.sort(crew, labels_, q, scores);
         const std::int64_t n_bad = lists.bad.size();
