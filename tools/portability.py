@@ -34,7 +34,17 @@ KERNELS: dict[str, frozenset[str]] = {
     "Cooperlake": frozenset({"avx512f", "avx512bw", "avx512vl", "avx512_bf16"}),
     "SapphireRapids": frozenset({"avx512f", "avx512bw", "avx512vl", "avx512_bf16", "amx_tile"}),
 }
-_PARTS = ("designs", "estimators", "feature_maps", "losses", "metrics", "model", "paths", "solvers")
+_PARTS = (
+    "designs",
+    "estimators",
+    "feature_maps",
+    "losses",
+    "metrics",
+    "model",
+    "paths",
+    "solvers",
+    "training",
+)
 #: Everything that computes with numbers, and the pages and docstrings that show them.
 NUMERICAL = [
     "tests/certificates",
@@ -49,6 +59,7 @@ SHARE = [
     "tests/contract/test_feature_maps.py",
     "tests/contract/test_solvers.py",
     "tests/unit/estimators/test_alpha_paths.py",
+    "tests/unit/estimators/test_searches_on_disk.py",
     "tests/unit/paths/test_kernel_rank_path.py",
     "tests/unit/paths/test_linear_path.py",
     "tests/unit/solvers",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from marginrank import KernelRankSVM, RankingData, RankSVM, StructuredRankSVM, write_dataset
+from marginrank import KernelRankSVM, RankSVM, StructuredRankSVM
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import evaluate, pairwise_error
 from marginrank.training import descents, fitting
@@ -216,22 +216,6 @@ def test_each_gamma_has_a_curve_of_its_own_range():
         alone = KernelRankSVM(gamma=gamma, alpha="auto", n_components=20, random_state=0).fit(X, Y, **ON_SET)
         np.testing.assert_array_equal(model.validation_curve_[row], alone.validation_curve_)
     assert model.best_score_ == model.validation_curve_.min() == pytest.approx(error(model), abs=1e-12)
-
-
-def test_data_on_disk_give_the_same_curve_along_a_path(tmp_path, monkeypatch):
-    traced = []
-    trace = fitting.Training.trace
-    monkeypatch.setattr(
-        fitting.Training, "trace", lambda self, *rest: traced.append(self.design) or trace(self, *rest)
-    )
-    data, held = RankingData(X, Y, qid=QID), RankingData(XV, YV, qid=QV)
-    on_disk = write_dataset(tmp_path / "a.mrd", data, chunk_rows=50)
-    for given in ({"eval_set": held}, {}):
-        one = RankSVM(alpha="auto", cv=3).fit(data, **given)
-        traced.clear()
-        two = RankSVM(alpha="auto", cv=3).fit(on_disk, **given)
-        np.testing.assert_allclose(one.validation_curve_, two.validation_curve_, atol=5e-3)
-        assert len(traced) == (1 if given else 3)
 
 
 def test_pairs_are_searched_along_a_path():
