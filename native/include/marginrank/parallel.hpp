@@ -20,12 +20,16 @@ struct Cancelled {};
 
 class Crew {
 public:
-    // Asked by the calling thread about every 100 ms; true means that the user wants to stop.
+    using Clock = std::chrono::steady_clock;
+    // Asked by the calling thread after a block, about every 100 ms; true means that the user wants to stop. Tests
+    // have it asked after every block, or never.
     using Interrupted = bool (*)();
 
-    explicit Crew(int n_threads, Interrupted interrupted = nullptr)
+    explicit Crew(int n_threads, Interrupted interrupted = nullptr,
+                  Clock::duration every = std::chrono::milliseconds(100))
         : n_threads_(n_threads < 1 ? 1 : n_threads > kMostThreads ? kMostThreads : n_threads),
-          interrupted_(interrupted) {}
+          interrupted_(interrupted),
+          every_(every) {}
 
     int threads() const { return n_threads_; }
     bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
@@ -70,7 +74,6 @@ public:
     }
 
 private:
-    using Clock = std::chrono::steady_clock;
     static constexpr int kMostThreads = 256;
 
     // Waits for its threads also where the calling one is ended, as Python does to a thread that asks for its lock
@@ -85,13 +88,14 @@ private:
     void poll() const {
         if (interrupted_ == nullptr) return;
         const auto now = Clock::now();
-        if (now - last_poll_ < std::chrono::milliseconds(100)) return;
+        if (now - last_poll_ < every_) return;
         last_poll_ = now;
         if (interrupted_()) cancelled_.store(true, std::memory_order_relaxed);
     }
 
     int n_threads_;
     Interrupted interrupted_;
+    Clock::duration every_;
     mutable Clock::time_point last_poll_ = Clock::now();
     mutable std::atomic<bool> cancelled_{false};
 };
