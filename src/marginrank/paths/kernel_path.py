@@ -12,7 +12,8 @@ native core (``kernel_path.hpp``) goes from one to the next.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from numbers import Integral
 from time import perf_counter
 from typing import Any
@@ -149,7 +150,8 @@ def kernel_rank_path(
         listeners: list[PathCallback] = [line] if verbose else []
         status = _run(native, float(graph_of.weight.sum()), alpha_min, max_events, [*listeners, *watchers])
         origin = PathOrigin("kernel_rank_path", _parameters(function, graph, weighting))
-        path = KernelRankPath(native, status, K, function, data, graph_of, rows, origin)
+        make = partial(KernelRankPath, native, K=K, kernel=function, data=data, pairs=graph_of, rows=rows)
+        path = _checked(partial(make, origin=origin), status)
         check_path(data, path.alphas, path.gap_)
     _warn(path)
     return path
@@ -227,6 +229,16 @@ def _run(
     except KeyboardInterrupt:
         return "interrupted"
     return "max_events"
+
+
+def _checked(make: Callable[[str], KernelRankPath], status: str) -> KernelRankPath:
+    """Return the path, whose gap is computed with it; Ctrl-C ends this if it is not the first one."""
+    try:
+        return make(status)
+    except KeyboardInterrupt:
+        if status == "interrupted":
+            raise
+        return make("interrupted")
 
 
 def _warn(path: KernelRankPath) -> None:

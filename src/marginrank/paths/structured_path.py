@@ -16,7 +16,7 @@ from marginrank.losses.structured import TargetOptions
 from marginrank.metrics import Metric
 from marginrank.paths.arithmetic import finite_path
 from marginrank.paths.linear_model import LinearRankPath
-from marginrank.paths.linear_path import PathProblem, certified_path, path_problem, training_data
+from marginrank.paths.linear_path import certified_path, path_problem, training_data
 from marginrank.paths.path_base import PathOrigin
 from marginrank.system.threads import one_blas_thread, resolve_threads
 from marginrank.training.structured_targets import lowest_good_label, read_aim
@@ -107,8 +107,11 @@ def structured_rank_path(
     origin = PathOrigin("structured_rank_path", parameters, aim.metrics[0])
     with one_blas_thread(), finite_path(data, alpha_max=alpha_max, alpha_min=alpha_min):
         problem = path_problem(data, make_loss, make_loss, scale, threads)  # there are no pairs
+        at_zero = problem.loss.at(
+            np.zeros(problem.loss.n_rows)
+        ).value  # first: Ctrl-C there has no path to lose
         path = certified_path(problem, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose, origin)
-        _warn_of_zero(path, problem, target)
+        _warn_of_zero(path, at_zero, target)
     return path
 
 
@@ -119,9 +122,8 @@ def _written(target: str | Metric | dict[str, float]) -> Any:
     return str(target)
 
 
-def _warn_of_zero(path: LinearRankPath, problem: PathProblem, target: Any) -> None:
+def _warn_of_zero(path: LinearRankPath, at_zero: float, target: Any) -> None:
     """Say that no model of the path is better than w = 0, where that is proved."""
-    at_zero = problem.loss.at(np.zeros(problem.loss.n_rows)).value
     if path.objective_at(path.alpha_min_)[1] >= (1.0 - path.eps) * at_zero:
         message = (
             f"No model down to alpha={path.alpha_min_:.3g} gains more than eps={path.eps:g} over w = 0 for "
