@@ -13,8 +13,8 @@ import pytest
 import marginrank
 from impatience import Impatient, any_call, works
 from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM, write_dataset
-from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss
-from marginrank.training.structured_targets import TargetOptions, read_aim
+from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES
+from objectives import objective_of
 
 GRID = [1.0, 0.1, 0.01]
 DENSE = np.geomspace(1.0, 0.2, 9)
@@ -85,27 +85,9 @@ def optimum(name, alpha):
     return model.fit(X, Y, qid=QID).objective_
 
 
-def value(model, alpha, coef):
-    """The objective by its definition, from scores that numpy computes."""
-    data = marginrank.RankingData(X, Y, qid=QID)
-    view = data.training_view()
-    if isinstance(model, RankRLS):
-        loss = LeastSquaresLoss(view, n_threads=1)
-    elif isinstance(model, StructuredRankSVM):
-        options = TargetOptions(
-            relevance=model.relevance_, discount=model.discount, rank_weight=model.rank_weight
-        )
-        loss = read_aim(model.target, model.feature_map, options, model.truncate).loss(view, n_threads=1)
-    else:
-        loss = QUERY_LOSSES[model.loss](view, weighting=model.weighting, n_threads=1)
-    rows = X if view.rows is None else X[view.rows]
-    scaled = coef if model.column_scale_ is None else coef * model.column_scale_
-    return loss.at(rows @ coef).value + 0.5 * alpha * float(scaled @ scaled)
-
-
 def assert_certified(model, name):
     """Objective, bound and gap are those of the coefficients, whichever they are."""
-    here = value(model, model.alpha_, model.coef_)
+    here = objective_of(model, X, Y, QID)
     assert model.objective_ == pytest.approx(here, rel=1e-9)
     assert model.lower_bound_ <= model.objective_
     if model.alpha_ > 0.0:
@@ -212,7 +194,7 @@ def test_folds_that_are_trained_together_leave_a_model_too(tmp_path, alphas):
     def whole(model):
         assert threading.active_count() == threads
         assert vars(model).keys() >= ATTRIBUTES
-        assert model.objective_ == pytest.approx(value(model, model.alpha_, model.coef_), rel=1e-9)
+        assert model.objective_ == pytest.approx(objective_of(model, X, Y, QID), rel=1e-9)
         best = optimum("one alpha", model.alpha_)
         assert model.lower_bound_ <= best * (1 + 1e-9)
         assert model.gap_ >= (model.objective_ - best) / model.objective_ - 1e-9
