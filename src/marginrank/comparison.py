@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginrank.data import validation as gate
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.metrics import Evaluation, Metric, evaluate, parse_metric
 from marginrank.metrics.evaluator import weighted_mean
 from marginrank.metrics.names import spell_metric
@@ -106,7 +106,7 @@ class Comparison(Mapping[str, MetricComparison]):
             return self._name(metric)
         except KeyError:
             known = ", ".join(map(repr, self))
-            raise MarginRankError(f"metric must be one of {known}; got {shown(metric)}.") from None
+            raise ParameterError("metric", f"one of {known}", metric) from None
 
     def most_changed(self, metric: str | Metric | None = None, n: int = 5) -> list[QueryChange]:
         """Return the queries that changed most, the largest change first.
@@ -262,7 +262,7 @@ def compare(
 def _check_tests(tests: str | Sequence[str]) -> tuple[str, ...]:
     chosen = [tests] if isinstance(tests, str) else as_list(tests)
     if not chosen or not all(isinstance(test, str) and test in TESTS for test in chosen):
-        raise MarginRankError(f"tests must be among {', '.join(map(repr, TESTS))}; got {shown(tests)}.")
+        raise ParameterError("tests", f"among {', '.join(map(repr, TESTS))}", tests)
     return tuple(dict.fromkeys(chosen))
 
 

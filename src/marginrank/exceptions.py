@@ -1,18 +1,247 @@
-"""Errors and warnings of the library, and how their messages show what came.
+"""Errors and warnings of the library, and the sentences that they say.
 
-Each error is a ``ValueError`` underneath, so code that already catches those keeps working.
+Each error is a ``ValueError`` underneath, so code that already catches those keeps working. A sentence that
+names parameters is a :class:`Sentence`: it knows which, so that the command line can name options instead.
 """
 
 from __future__ import annotations
 
+import ast
 import reprlib
-from typing import Any
+from collections.abc import Iterator
+from string import Formatter
+from typing import Any, Protocol, Self, TypeVar
 
 _LONGEST = 80
+_Error = TypeVar("_Error", bound="MarginRankError")
+
+
+class Words(Protocol):
+    """How a front end writes parameters; None for those that it does not have."""
+
+    def name(self, parameter: str) -> str | None:
+        """Return what a parameter is called."""
+
+    def setting(self, parameter: str, value: Any, text: str) -> str | None:
+        """Return how a parameter is set to a value, which Python writes as ``text``."""
+
+
+class _PythonWords:
+    """Parameters as they are called in Python."""
+
+    def name(self, parameter: str) -> str:
+        return parameter
+
+    def setting(self, parameter: str, value: Any, text: str) -> str:
+        return f"{parameter}={text}"
+
+
+_PYTHON = _PythonWords()
+
+
+class Sentence(str):
+    """A message in the words of Python, which knows the parameters in it: other front ends name their own.
+
+    In the template ``{alpha}`` names a parameter, and ``{alpha='auto'}`` sets one; ``{alpha=}`` and
+    ``{alpha=:g}`` show the value that was passed by keyword. A field with a conversion or a format, as in
+    ``{path!s}`` or ``{n:d}``, is a value that belongs to no parameter.
+
+    Parameters
+    ----------
+    template : str
+        What was expected, and what came.
+    *remedies : str
+        What to do, templates as well. A front end leaves out those that name what it does not have.
+    **values
+        What the fields show.
+
+    Examples
+    --------
+    >>> Sentence("No model within {eps=:g} was found.", "Use a larger {eps}.", eps=1e-3)
+    'No model within eps=0.001 was found. Use a larger eps.'
+    """
+
+    template: str
+    remedies: tuple[str, ...]
+    values: dict[str, Any]
+
+    def __new__(cls, template: str, /, *remedies: str, **values: Any) -> Self:
+        """Make the sentence of a template."""
+        parts = [_render(part, values, _PYTHON) for part in (template, *remedies)]
+        sentence = super().__new__(cls, " ".join(part for part in parts if part))
+        sentence.template, sentence.remedies, sentence.values = template, remedies, values
+        unused = values.keys() - {field.value for field in sentence._fields()}
+        if unused:
+            raise TypeError(f"No field of {template!r} shows {', '.join(sorted(unused))}.")
+        return sentence
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str, ...], dict[str, Any]]:
+        return (self.template, *self.remedies), self.values
+
+    @classmethod
+    def of(cls, message: object) -> Sentence:
+        """Return a message as a sentence; one that is none yet names no parameters."""
+        return message if isinstance(message, Sentence) else cls(_escaped(str(message)))
+
+    def after(self, beginning: str) -> Sentence:
+        """Return the sentence with a beginning, which is a template without values."""
+        return Sentence(beginning + self.template, *self.remedies, **self.values)
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The parameters that it names."""
+        return frozenset(field.parameter for field in self._fields() if field.parameter)
+
+    def render(self, words: Words) -> str:
+        """Return the sentence as a front end says it."""
+        first = _render(self.template, self.values, words) or _render(
+            self.template, self.values, _Mixed(words)
+        )
+        remedies = (_render(remedy, self.values, words) for remedy in self.remedies)
+        return " ".join([str(first), *(remedy for remedy in remedies if remedy is not None)])
+
+    def _fields(self) -> Iterator[_Field]:
+        for part in (self.template, *self.remedies):
+            yield from (field for _, field in _parsed(part) if field is not None)
+
+
+class _Mixed:
+    """The words of a front end, and those of Python for what it does not have."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+
+    def name(self, parameter: str) -> str:
+        return self._words.name(parameter) or _PYTHON.name(parameter)
+
+    def setting(self, parameter: str, value: Any, text: str) -> str:
+        return self._words.setting(parameter, value, text) or _PYTHON.setting(parameter, value, text)
+
+
+class _Field:
+    """A field of a template: a parameter, a parameter that is set, or a value.
+
+    Examples
+    --------
+    >>> field = _Field("alpha=", ".3g", None)
+    >>> field.parameter, field.value, field.render({"alpha": 1 / 3}, _PYTHON)
+    ('alpha', 'alpha', 'alpha=0.333')
+    """
+
+    def __init__(self, field: str, format: str, conversion: str | None) -> None:
+        name, sets, self._literal = field.partition("=")
+        self._sets, self._format, self._conversion = bool(sets), format, conversion
+        is_value = not sets and bool(format or conversion)
+        #: The parameter that is named, if any.
+        self.parameter = "" if is_value else name
+        #: The value that is shown, if any.
+        self.value = name if is_value or (sets and not self._literal) else ""
+
+    def render(self, values: dict[str, Any], words: Words) -> str | None:
+        """Return what stands in its place."""
+        if not self._sets:
+            return words.name(self.parameter) if self.parameter else self._shown(values[self.value])
+        if self.value:
+            value = values[self.value]
+            return words.setting(self.parameter, value, self._shown(value))
+        try:
+            value = ast.literal_eval(self._literal)
+        except (SyntaxError, ValueError):  # a word that stands for a value, such as COLUMN
+            value = self._literal
+        return words.setting(self.parameter, value, self._literal)
+
+    def _shown(self, value: Any) -> str:
+        if self._conversion == "s":
+            value = str(value)
+        elif self._conversion == "r" or not self._format:
+            return shown(value)
+        return format(value, self._format)
+
+
+def _parsed(template: str) -> Iterator[tuple[str, _Field | None]]:
+    for text, field, format, conversion in Formatter().parse(template):
+        yield text, None if field is None else _Field(field, format or "", conversion)
+
+
+def _render(template: str, values: dict[str, Any], words: Words) -> str | None:
+    """Return a template in the words of a front end; None where it has no word for something."""
+    parts: list[str] = []
+    for text, field in _parsed(template):
+        word = "" if field is None else field.render(values, words)
+        if word is None:
+            return None
+        parts += [text, word]
+    return "".join(parts)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 class MarginRankError(ValueError):
-    """Base of the library's own errors: the input or the configuration cannot be used as it is."""
+    """Base of the library's own errors: the input or the configuration cannot be used as it is.
+
+    Parameters
+    ----------
+    message : str
+        One sentence, and what to do; a :class:`Sentence` where it names parameters.
+    """
+
+    #: The parameter that has a wrong value, and the value; None for errors of another kind.
+    parameter: str | None = None
+    value: Any = None
+
+    @property
+    def sentence(self) -> Sentence:
+        """What the error says, to be rendered by any front end."""
+        return Sentence.of(self.args[0] if len(self.args) == 1 else str(self))
+
+    @property
+    def remedies(self) -> tuple[str, ...]:
+        """What to do, in the words of Python."""
+        said = self.sentence
+        return tuple(str(_render(remedy, said.values, _PYTHON)) for remedy in said.remedies)
+
+    def about(self, beginning: str) -> Self:
+        """Return the same error with a beginning before its sentence, such as ``"{eval_set}: "``."""
+        return _restored(type(self), (self.sentence.after(beginning),), self.__dict__)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Not by __init__, which takes the parts of the sentence in some classes.
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[_Error], arguments: tuple[Any, ...], state: dict[str, Any]) -> _Error:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(state)
+    return error
+
+
+class ParameterError(MarginRankError):
+    """A parameter has a value that it cannot have.
+
+    Parameters
+    ----------
+    parameter : str
+        Its name in Python.
+    expected : str
+        What it must be.
+    value : object
+        What it was.
+    *remedies : str
+        What to do, as in :class:`Sentence`.
+
+    Examples
+    --------
+    >>> error = ParameterError("alpha", "a positive number", -1.0)
+    >>> error.parameter, error.value, str(error)
+    ('alpha', -1.0, 'alpha must be a positive number; got -1.0.')
+    """
+
+    def __init__(self, parameter: str, expected: str, value: Any, *remedies: str) -> None:
+        self.parameter, self.value = parameter, value
+        template = f"{{{parameter}}} must be {{expected!s}}; got {{value!s}}."
+        super().__init__(Sentence(template, *remedies, expected=expected, value=shown(value)))
 
 
 class WrongTypeError(MarginRankError, TypeError):

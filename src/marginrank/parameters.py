@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import ParameterError
 
 # Below it float64 loses digits, and 1 / x overflows.
 _SMALLEST = float(np.finfo(np.float64).tiny)
@@ -60,7 +60,7 @@ def check_number(value: Any, name: str, *, least: float | None = None) -> float:
     number = finite_number(value)
     if number is None or (least is not None and number < least):
         limit = "" if least is None else f" of at least {least:g}"
-        raise MarginRankError(f"{name} must be a finite number{limit}; got {shown(value)}.")
+        raise ParameterError(name, f"a finite number{limit}", value)
     return number
 
 
@@ -74,9 +74,9 @@ def check_positive(value: Any, name: str, wanted: str = "a positive, finite numb
     """
     number = finite_number(value)
     if number is None or number <= 0.0:
-        raise MarginRankError(f"{name} must be {wanted}; got {shown(value)}.")
+        raise ParameterError(name, wanted, value)
     if number < _SMALLEST:
-        raise MarginRankError(f"{name} must be at least {_SMALLEST:.3g}; got {shown(value)}.")
+        raise ParameterError(name, f"at least {_SMALLEST:.3g}", value)
     return number
 
 
@@ -86,7 +86,7 @@ def check_missing(missing: Any) -> float | None:
         return None if missing is None else float(missing)
     number = finite_number(missing)
     if number is None:
-        raise MarginRankError(f"missing must be a number, such as 0.0 or NaN, or None; got {shown(missing)}.")
+        raise ParameterError("missing", "a number, such as 0.0 or NaN, or None", missing)
     return number
 
 
@@ -103,7 +103,7 @@ def check_count(value: Any, name: str, *, least: int = 1, most: int | None = Non
         wanted = "a positive integer" if least == 1 else f"an integer of at least {least}"
         if most is not None:
             wanted = f"an integer from {least} to {most}"
-        raise MarginRankError(f"{name} must be {wanted}; got {shown(value)}.")
+        raise ParameterError(name, wanted, value)
     return number
 
 
@@ -112,13 +112,13 @@ def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
     choices = list(choices)
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
         allowed = ", ".join(repr(choice) for choice in choices)
-        raise MarginRankError(f"{name} must be one of {allowed}; got {shown(value)}.")
+        raise ParameterError(name, f"one of {allowed}", value)
 
 
 def check_flag(value: Any, name: str) -> bool:
     """Return True or False; a word or an array that happens to be true is a mistake."""
     if not isinstance(value, bool | np.bool_):
-        raise MarginRankError(f"{name} must be True or False; got {shown(value)}.")
+        raise ParameterError(name, "True or False", value)
     return bool(value)
 
 
@@ -142,9 +142,8 @@ def check_seed(random_state: Any, *generators: type) -> Any:
         return random_state
     if seed is None or not 0 <= seed < 2**32:
         kinds = "".join(f", a numpy {kind.__name__}" for kind in generators)
-        raise MarginRankError(
-            f"random_state must be None{kinds} or an integer from 0 to 2**32 - 1; got {shown(random_state)}."
-        )
+        expected = f"None{kinds} or an integer from 0 to 2**32 - 1"
+        raise ParameterError("random_state", expected, random_state)
     return seed
 
 
@@ -158,7 +157,7 @@ def check_path(path: Any, name: str) -> str:
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str) or not text or "\0" in text:
-        raise MarginRankError(f"{name} must be a path; got {shown(path)}.")
+        raise ParameterError(name, "a path", path)
     return text
 
 
@@ -172,7 +171,7 @@ def check_float_dtype(dtype: Any) -> np.dtype[Any]:
             found = None
     if found is not None and found in (np.dtype(np.float32), np.dtype(np.float64)):
         return found
-    raise MarginRankError(f"dtype must be 'float32' or 'float64'; got {shown(dtype)}.")
+    raise ParameterError("dtype", "'float32' or 'float64'", dtype)
 
 
 def check_grid(values: Any, name: str) -> NDArray[np.float64]:
@@ -185,5 +184,5 @@ def check_grid(values: Any, name: str) -> NDArray[np.float64]:
     """
     numbers = [finite_number(value) for value in as_list(values) or []]
     if not numbers or None in numbers or min(number for number in numbers if number is not None) <= 0.0:
-        raise MarginRankError(f"{name} must be a list of positive, finite numbers; got {shown(values)}.")
+        raise ParameterError(name, "a list of positive, finite numbers", values)
     return np.array(numbers, dtype=np.float64)

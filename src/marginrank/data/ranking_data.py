@@ -26,7 +26,7 @@ from marginrank.data.queries import (
 )
 from marginrank.data.query_normalization import minmax_by_query
 from marginrank.data.weights import moderate
-from marginrank.exceptions import MarginRankError, NothingToRankError, shown
+from marginrank.exceptions import MarginRankError, NothingToRankError, ParameterError
 from marginrank.parameters import check_flag
 from marginrank.system.threads import default_threads
 from marginrank.types import Matrix, Vector
@@ -361,7 +361,7 @@ class RankingData:
 def check_data(data: Any, name: str = "data") -> RankingData:
     """Return data that are ranking data, in memory or on disk."""
     if not isinstance(data, RankingData):
-        raise MarginRankError(f"{name} must be a RankingData; got {shown(data)}.")
+        raise ParameterError(name, "a RankingData", data)
     return data
 
 

@@ -18,7 +18,7 @@ from marginrank._kernels import first_nonfinite
 from marginrank.data.matrices import in_memory, is_sparse
 from marginrank.data.sparse_matrices import as_csr
 from marginrank.data.weights import check_ratio
-from marginrank.exceptions import MarginRankError, NothingToRankError, WrongTypeError, shown
+from marginrank.exceptions import MarginRankError, NothingToRankError, ParameterError, WrongTypeError, shown
 from marginrank.parameters import as_list, check_number
 from marginrank.system.threads import default_threads
 from marginrank.types import Matrix, MemoryMatrix, Vector
@@ -113,7 +113,7 @@ def check_feature_names(names: Any, n_features: int) -> tuple[str, ...] | None:
         return None
     listed = as_list(names)
     if listed is None:
-        raise MarginRankError(f"feature_names must be a list of names; got {shown(names)}.")
+        raise ParameterError("feature_names", "a list of names", names)
     clean = tuple(map(_as_name, listed))
     if len(clean) != n_features:
         raise MarginRankError(
@@ -137,7 +137,7 @@ def check_comments(comments: Any, n_rows: int) -> NDArray[Any] | None:
         return None
     listed = as_list(comments)
     if listed is None:
-        raise MarginRankError(f"comments must be a list of strings, one per row; got {shown(comments)}.")
+        raise ParameterError("comments", "a list of strings, one per row", comments)
     clean = np.fromiter(listed, dtype=object, count=len(listed))
     check_length(len(clean), "comments", "row", n_rows)
     for row, comment in enumerate(clean):

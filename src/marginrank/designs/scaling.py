@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data.matrices import csr_like, in_memory, is_sparse
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.types import Matrix, MemoryMatrix, SparseMatrix, StoredMatrix, Vector
 
 Scale = Literal["standard", "minmax"]
@@ -49,7 +49,7 @@ def column_scale(
     [2.0, 1.0]
     """
     if scale not in ("standard", "minmax"):
-        raise MarginRankError(f"scale must be None, 'standard' or 'minmax'; got {shown(scale)}.")
+        raise ParameterError("scale", "None, 'standard' or 'minmax'", scale)
     with np.errstate(over="ignore", invalid="ignore"):  # columns whose squares overflow are looked at again
         if not in_memory(X):
             found = _stored_moments(X, rows, weight)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from marginrank.distributed.cluster import Cluster, connected
 from marginrank.distributed.sources import evaluation_data, remote_data
 from marginrank.distributed.training import check_trainable, fit_on_workers
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError, ParameterError, shown
 from marginrank.metrics import Evaluation
 from marginrank.metrics import evaluate as evaluate_scores
 from marginrank.model import RankingModel
@@ -96,7 +96,7 @@ class DaskRanker:
         check_trainable(estimator)
         check_positive(timeout, "timeout", "a positive, finite number of seconds")
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-            raise MarginRankError(f"retries must be an integer of at least 0; got {shown(retries)}.")
+            raise ParameterError("retries", "an integer of at least 0", retries)
         if not isinstance(client, Client | str | None) or getattr(client, "asynchronous", False):
             raise MarginRankError(
                 "client must be a distributed.Client that is not asynchronous, the address of a scheduler, "

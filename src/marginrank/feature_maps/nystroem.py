@@ -12,7 +12,7 @@ from sklearn.utils import Tags, check_random_state
 
 from marginrank.data import validation as gate
 from marginrank.data.weights import moderate
-from marginrank.exceptions import MarginRankError, ModelFileError, shown
+from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError, shown
 from marginrank.feature_maps.base import FeatureMap, State
 from marginrank.feature_maps.gamma import resolve_gamma
 from marginrank.feature_maps.kernel_columns import KERNELS, KernelColumns, kernel_diagonal
@@ -237,9 +237,7 @@ class NystroemFeatures(FeatureMap):
             return None
         rank = check_count(self.rank, "rank")
         if rank > self.n_components:
-            raise MarginRankError(
-                f"rank must be at most n_components={self.n_components}; got {shown(rank)}."
-            )
+            raise ParameterError("rank", f"at most n_components={self.n_components}", rank)
         return rank
 
     def _check_cutoff(self) -> float:
@@ -248,7 +246,7 @@ class NystroemFeatures(FeatureMap):
         cutoff = finite_number(self.cutoff)
         if cutoff is not None and 0.0 <= cutoff < 1.0:
             return cutoff
-        raise MarginRankError(f"cutoff must be None or a number from 0 to below 1; got {shown(self.cutoff)}.")
+        raise ParameterError("cutoff", "None or a number from 0 to below 1", self.cutoff)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -9,7 +9,7 @@ from typing import Any
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.io.dataset_sources import (
     BlockSource,
     DatasetSource,
@@ -210,7 +210,7 @@ def _check_writing(overwrite: Any, resume: Any, progress: Any) -> None:
     check_flag(overwrite, "overwrite")
     check_flag(resume, "resume")
     if progress is not None and not callable(progress):
-        raise MarginRankError(f"progress must be a function or None; got {shown(progress)}.")
+        raise ParameterError("progress", "a function or None", progress)
 
 
 def _check_limits(chunk_rows: Any, chunk_bytes: Any) -> ChunkLimits:

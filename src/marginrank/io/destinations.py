@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any, TypeAlias, cast
 
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import ParameterError
 from marginrank.parameters import check_path
 from marginrank.system.atomic_write import atomic_write
 
@@ -33,9 +33,7 @@ def open_for_writing(destination: Destination) -> Iterator[IO[bytes]]:
     """
     if not isinstance(destination, str | os.PathLike):
         if not callable(getattr(destination, "write", None)):
-            raise MarginRankError(
-                f"destination must be a path or a binary file object; got {shown(destination)}."
-            )
+            raise ParameterError("destination", "a path or a binary file object", destination)
         yield destination
         return
     check_path(destination, "destination")

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from marginrank._kernels import LetorRowsF32, LetorRowsF64
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.io.letor_faults import Limits, letor_error
 from marginrank.io.side_files import unused_side_files
 from marginrank.io.sources import Source, read_source
@@ -162,9 +162,7 @@ class LetorReading:
         self.limits = _check_limits(n_features, max_feature, zero_based)
         self._missing, self._kind = _check_missing(missing), _check_dtype(dtype)
         if self._missing is not None and not np.isfinite(self._missing):
-            raise MarginRankError(
-                f"missing must be a finite number for data to train on; got {shown(missing)}."
-            )
+            raise ParameterError("missing", "a finite number for data to train on", missing)
         self._n_threads = resolve_threads(n_jobs)
 
     def parse(self, text: bytes, name: str, lines_before: int) -> LetorRowsF32 | LetorRowsF64:

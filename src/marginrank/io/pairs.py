@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData, check_data
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError, ParameterError, shown
 from marginrank.io.destinations import Destination, write_lines
 from marginrank.io.letor_writer import number_text
 from marginrank.io.sources import Source
@@ -165,7 +165,7 @@ def _names(ids: Any) -> list[str | None]:
     """Return ids that are strings, or None where a row has none."""
     found = as_list(ids)
     if found is None or not all(name is None or isinstance(name, str) for name in found):
-        raise MarginRankError(f"ids must be a list of strings, or None for a row without; got {shown(ids)}.")
+        raise ParameterError("ids", "a list of strings, or None for a row without", ids)
     return found
 
 

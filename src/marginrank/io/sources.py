@@ -6,7 +6,7 @@ import os
 import zlib
 from typing import IO, Any, TypeAlias
 
-from marginrank.exceptions import MarginRankError, shown, shown_path
+from marginrank.exceptions import MarginRankError, ParameterError, shown_path
 from marginrank.parameters import check_count, check_path, check_positive
 from marginrank.system.regular_files import NotAFileError, open_regular
 
@@ -119,7 +119,7 @@ def _read_raw(source: Any, most: int) -> tuple[bytes, str]:
         with open_source(path) as file:
             return file.read(most), shown_path(path)
     if not callable(getattr(source, "read", None)):
-        raise MarginRankError(f"source must be a path, a binary file object or bytes; got {shown(source)}.")
+        raise ParameterError("source", "a path, a binary file object or bytes", source)
     raw = source.read(most)
     if not isinstance(raw, bytes):
         raise MarginRankError("The file object must be binary, as from open(path, 'rb'); it gives text.")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError, ParameterError, shown
 from marginrank.io.sources import Source, allowed_bytes, open_source, read_source, too_large
 from marginrank.io.table_cells import Cells, as_ids, as_numbers, as_texts, csv_fault
 from marginrank.parameters import check_choice, check_missing, check_path
@@ -273,7 +273,7 @@ def check_columns(names: Mapping[str, Any], *, needed: Collection[str] = ()) -> 
     """Raise unless the names of columns are strings, or None but for those that are needed."""
     for role, column in names.items():
         if not _is_name(column) and not (column is None and role not in needed):
-            raise MarginRankError(f"{role} must be the name of a column; got {shown(column)}.")
+            raise ParameterError(role, "the name of a column", column)
 
 
 def _is_name(column: Any) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data.validation import check_numbers
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.io.destinations import Destination, write_lines
 from marginrank.io.letor_writer import id_text, number_text
 from marginrank.io.sources import Source
@@ -98,7 +98,7 @@ def dump_run(
     101 Q0 doc7 2 0.5 marginrank
     """
     if not isinstance(tag, str):
-        raise MarginRankError(f"tag must be a word; got {shown(tag)}.")
+        raise ParameterError("tag", "a word", tag)
     tag = id_text(tag, name="tag")
     by_query: dict[str, list[tuple[str, float]]] = {}
     for query, document, value in zip(*_columns(qid, docid, score, "score"), strict=True):
@@ -154,7 +154,7 @@ def _columns(qid: Any, docid: Any, values: Any, name: str) -> tuple[list[str], l
 def _listed(ids: Any, name: str) -> list[Any]:
     found = as_list(ids)
     if found is None:
-        raise MarginRankError(f"{name} must be a list of ids, one per row; got {shown(ids)}.")
+        raise ParameterError(name, "a list of ids, one per row", ids)
     return found
 
 

@@ -6,7 +6,7 @@ import re
 from difflib import get_close_matches
 from typing import Any
 
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError, ParameterError, shown
 from marginrank.metrics.metric import CHOICES, FAMILIES, OPTIONS, Metric, standard_value
 from marginrank.parameters import as_list, check_choice
 
@@ -128,9 +128,7 @@ def parse_metrics(metrics: Any, flavor: str, parameter: str = "metrics") -> dict
     """
     listed = [metrics] if isinstance(metrics, str | Metric) else as_list(metrics)
     if listed is None or not all(isinstance(metric, str | Metric) for metric in listed):
-        raise MarginRankError(
-            f"{parameter} must be a list of names, such as ['ndcg@10']; got {shown(metrics)}."
-        )
+        raise ParameterError(parameter, "a list of names, such as ['ndcg@10']", metrics)
     parsed = [
         metric if isinstance(metric, Metric) else _read(metric, flavor, f"{shown(metric)} of {parameter}")
         for metric in listed

@@ -17,7 +17,7 @@ from marginrank.data.finite import finite_scores
 from marginrank.data.queries import check_qid, group_rows
 from marginrank.data.query_normalization import minmax_by_query
 from marginrank.designs import Design, mapped_design, matrix_design
-from marginrank.exceptions import MarginRankError, ModelFileError, shown, shown_path
+from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError, shown, shown_path
 from marginrank.model import file_format
 from marginrank.model.columns import model_matrix
 from marginrank.model.mapping import InputMapping, check_mapping, mapping_from_file
@@ -115,7 +115,7 @@ class RankingModel:
         n_features = len(weights) if mapping is None else mapping.n_features
         check_choice("query_normalization", query_normalization, (None, "minmax"))
         if metadata is not None and not isinstance(metadata, Mapping):
-            raise MarginRankError(f"metadata must be a mapping; got {shown(metadata)}.")
+            raise ParameterError("metadata", "a mapping", metadata)
         fields = {
             "coef": weights,
             "intercept": check_number(intercept, "intercept"),

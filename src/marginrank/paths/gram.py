@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from marginrank.data.finite import as_outside
 from marginrank.data.matrices import is_sparse
 from marginrank.designs.scaling import large_offset
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.parameters import check_choice, check_number, check_positive
 from marginrank.system.memory import physical_memory
 from marginrank.types import Array, Vector
@@ -67,9 +67,7 @@ class Kernel:
         check_number(self.degree, "degree", least=1.0)
         check_number(self.coef0, "coef0")
         if self.params is not None and not isinstance(self.params, Mapping):
-            raise MarginRankError(
-                f"kernel_params must be a dict of the kernel's parameters, or None; got {shown(self.params)}."
-            )
+            raise ParameterError("kernel_params", "a dict of the kernel's parameters, or None", self.params)
 
     @property
     def is_precomputed(self) -> bool:

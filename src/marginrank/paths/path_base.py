@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.metrics import Metric, parse_metric
 from marginrank.model import RankingModel
 from marginrank.parameters import check_count, check_positive
@@ -178,7 +178,7 @@ class RankPath(ABC):
         """
         alpha = check_positive(alpha, "alpha")
         if metadata is not None and not isinstance(metadata, Mapping):
-            raise MarginRankError(f"metadata must be a mapping; got {shown(metadata)}.")
+            raise ParameterError("metadata", "a mapping", metadata)
         known = {
             "estimator": self._origin.function,
             "parameters": dict(self._origin.parameters),

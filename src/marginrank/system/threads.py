@@ -15,7 +15,7 @@ import threadpoolctl
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import ParameterError
 from marginrank.parameters import whole_number
 
 # More would gain nothing on any machine, and a system that refuses to start a thread ends a training.
@@ -48,7 +48,7 @@ def resolve_threads(n_jobs: int | None) -> int:
         return default_threads()
     wanted = whole_number(n_jobs)
     if not wanted:
-        raise MarginRankError(f"n_jobs must be None or a nonzero integer; got {shown(n_jobs)}.")
+        raise ParameterError("n_jobs", "None or a nonzero integer", n_jobs)
     return min(wanted, _MOST_THREADS) if wanted > 0 else max(1, int(cpu_count()) + 1 + wanted)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError, ParameterError, shown
 from marginrank.metrics import Evaluator, Metric
 from marginrank.metrics.evaluator import mean_over_targets, weighted_means
 from marginrank.parameters import as_list
@@ -85,9 +85,7 @@ def read_evaluation_sets(
     alone = isinstance(eval_set, RankingData | tuple)
     sets = [eval_set] if alone else eval_set
     if not isinstance(sets, list) or not sets or not all(map(_is_set, sets)):
-        raise MarginRankError(
-            f"eval_set must be (X, y), a RankingData, or a list of these; got {shown(eval_set)}."
-        )
+        raise ParameterError("eval_set", "(X, y), a RankingData, or a list of these", eval_set)
     ids = [eval_qid] if alone else [None] * len(sets) if eval_qid is None else as_list(eval_qid)
     if ids is None or len(ids) != len(sets):
         given = shown(eval_qid) if ids is None else len(ids)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from marginrank.data import RankingData
 from marginrank.data.validation import as_array
 from marginrank.data.weights import moderate
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError, ParameterError, shown
 from marginrank.metrics import Evaluator, Metric, parse_metric
 from marginrank.metrics.evaluator import weighted_means
 from marginrank.parameters import (
@@ -268,7 +268,7 @@ def _dealt(n: int, folds: int, what: str) -> list[tuple[Rows, Rows]]:
 def _check_cv(cv: Any) -> None:
     folds = whole_number(cv)
     if folds is not None and folds < 2:
-        raise MarginRankError(f"cv must be at least 2 folds; got {shown(cv)}.")
+        raise ParameterError("cv", "at least 2 folds", cv)
     splits = isinstance(cv, Iterable) and not isinstance(cv, str | bytes | Mapping | Set)
     if folds is None and not _is_splitter(cv) and (not splits or getattr(cv, "ndim", 1) == 0):
         raise _no_folds(cv)

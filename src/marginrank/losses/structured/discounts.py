@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import ParameterError
 from marginrank.types import Vector
 
 
@@ -25,7 +25,7 @@ def discount_table(name: str, n_ranks: int) -> Vector:
     elif name == "letor":
         table = 1.0 / np.log2(np.maximum(rank, 2.0))
     else:
-        raise MarginRankError(f"discount must be 'log2' or 'letor'; got {shown(name)}.")
+        raise ParameterError("discount", "'log2' or 'letor'", name)
     return table
 
 

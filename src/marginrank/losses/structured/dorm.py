@@ -9,7 +9,7 @@ import numpy as np
 from marginrank._kernels import StructuredDorm
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.losses.native import Kernel
 from marginrank.losses.structured.base import SingleTarget, TargetOptions, query_factor
 from marginrank.losses.structured.discounts import discount_table, weight_at_stake
@@ -107,6 +107,4 @@ def _weight_table(options: TargetOptions, discount: Vector) -> Vector:
     if options.rank_weight == "fourth_root":
         weight: Vector = np.arange(1.0, len(discount) + 1.0) ** -0.25
         return weight
-    raise MarginRankError(
-        f"rank_weight must be 'fourth_root' or 'discount'; got {shown(options.rank_weight)}."
-    )
+    raise ParameterError("rank_weight", "'fourth_root' or 'discount'", options.rank_weight)
