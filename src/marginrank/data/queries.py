@@ -11,7 +11,7 @@ from scipy import sparse
 
 from marginrank.data.validation import as_array, check_amounts, check_length
 from marginrank.exceptions import MarginRankError, shown
-from marginrank.types import Vector
+from marginrank.types import Rows, Vector
 
 
 class Groups(NamedTuple):
@@ -81,6 +81,18 @@ def group_rows(qid: NDArray[Any]) -> Groups:
 def one_query(n_rows: int) -> Groups:
     """Return all rows as one query without an id."""
     return Groups(None, np.array([0, n_rows], dtype=np.int64), None)
+
+
+def row_numbers(selection: Any, n_rows: int) -> Rows:
+    """Return the numbers of selected rows, from numbers or a boolean mask."""
+    rows = as_array(selection, "rows")
+    if rows.dtype == bool and rows.shape == (n_rows,):
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) == 0:
+        raise MarginRankError("rows must be a list of row numbers that is not empty, or one boolean per row.")
+    if rows.min() < 0 or rows.max() >= n_rows:
+        raise MarginRankError(f"rows must be from 0 to {n_rows - 1}; got {rows.min()} to {rows.max()}.")
+    return rows.astype(np.int64, copy=False)
 
 
 def offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

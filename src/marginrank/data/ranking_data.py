@@ -13,38 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank._kernels import PairLabels
 from marginrank.data import validation as gate
-from marginrank.data.queries import (
-    Groups,
-    check_group,
-    check_qid,
-    group_rows,
-    offsets,
-    one_query,
-    weight_by_query,
-)
+from marginrank.data.labels import LabelledQueries, TrainingView, take
+from marginrank.data.matrices import in_memory
+from marginrank.data.queries import row_numbers
 from marginrank.data.query_normalization import minmax_by_query
 from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError, NothingToRankError, ParameterError
 from marginrank.parameters import check_flag
-from marginrank.system.threads import default_threads
-from marginrank.types import Matrix, Vector
+from marginrank.types import Matrix, Rows, Vector
 
-
-class TrainingView(NamedTuple):
-    """What a loss within queries trains on: rows of positive weight, in grouped order.
-
-    ``rows`` are their original numbers, or None where these are all rows as they stand. ``y`` and
-    ``sample_weight`` have one entry per training row, ``query_weight`` one per query that has training rows;
-    a weight of None means 1 for all. Weights of extreme size are scaled by a power of two.
-    """
-
-    rows: NDArray[np.int64] | None
-    query_ptr: NDArray[np.int64]
-    y: Vector
-    sample_weight: Vector | None
-    query_weight: Vector | None
+# What data are rebuilt from.
+_REBUILT = (
+    *("X", "y", "qid", "sample_weight", "query_weight", "pairs", "pair_weight", "pair_margin"),
+    *("feature_names", "comments", "allow_nonfinite"),
+)
 
 
 class TrainingPairs(NamedTuple):
@@ -111,13 +94,7 @@ class RankingData:
     """
 
     X: Matrix
-    y: Vector | None
-    qid: NDArray[Any] | None
-    sample_weight: Vector | None
-    query_weight: Vector | None
-    query_ids: NDArray[Any] | None
-    query_ptr: NDArray[np.int64]
-    order: NDArray[np.int64] | None
+    queries: LabelledQueries
     pairs: NDArray[Any] | None
     pair_weight: Vector | None
     pair_margin: Vector | None
@@ -142,32 +119,19 @@ class RankingData:
         allow_nonfinite: bool = False,
     ) -> None:
         allow_nonfinite = check_flag(allow_nonfinite, "allow_nonfinite")
-        if y is None:
-            _check_pairs_alone(pairs, sample_weight, query_weight)
-        if pairs is None and (pair_weight is not None or pair_margin is not None):
-            raise MarginRankError("pair_weight and pair_margin describe pairs; give pairs too.")
+        weights = {"sample_weight": sample_weight, "query_weight": query_weight}
+        preferences = {"pairs": pairs, "pair_weight": pair_weight, "pair_margin": pair_margin}
+        _check_given(y, **weights, **preferences)
         X, qid = gate.split_frame(X, qid, group)
         X, names = gate.check_matrix(X)
         names = gate.check_feature_names(names if feature_names is None else feature_names, X.shape[1])
         if not allow_nonfinite:
             gate.check_finite(X, names)
-        n_rows = X.shape[0]
-        qid, groups = _queries(qid, group, n_rows)
-        if pairs is not None:
-            pairs, pair_weight, pair_margin = gate.check_pairs(pairs, n_rows, pair_weight, pair_margin)
         self._set(
             X=X,
-            y=None if y is None else gate.check_labels(y, n_rows),
-            qid=qid,
-            sample_weight=gate.check_weights(sample_weight, n_rows),
-            query_weight=weight_by_query(query_weight, groups),
-            pairs=pairs,
-            pair_weight=pair_weight,
-            pair_margin=pair_margin,
             feature_names=names,
-            comments=gate.check_comments(comments, n_rows),
+            **_checked_rows(X.shape[0], y, qid, group, comments, weights, preferences),
             allow_nonfinite=allow_nonfinite,
-            **groups._asdict(),
         )
 
     def _set(self, **fields: Any) -> None:
@@ -195,7 +159,42 @@ class RankingData:
     @property
     def n_queries(self) -> int:
         """Number of queries; 1 for one ranking of all rows."""
-        return len(self.query_ptr) - 1
+        return self.queries.n_queries
+
+    @property
+    def y(self) -> Vector | None:
+        """Labels; None where there are only pairs."""
+        return self.queries.y
+
+    @property
+    def qid(self) -> NDArray[Any] | None:
+        """The query id of each row; None for one ranking of all rows."""
+        return self.queries.qid
+
+    @property
+    def sample_weight(self) -> Vector | None:
+        """Weights of the rows; None stands for 1."""
+        return self.queries.sample_weight
+
+    @property
+    def query_weight(self) -> Vector | None:
+        """Weights of the queries; None stands for 1."""
+        return self.queries.query_weight
+
+    @property
+    def query_ids(self) -> NDArray[Any] | None:
+        """Distinct ids in order of first appearance; None for one ranking of all rows."""
+        return self.queries.query_ids
+
+    @property
+    def query_ptr(self) -> Rows:
+        """Offsets of the queries in grouped order."""
+        return self.queries.query_ptr
+
+    @property
+    def order(self) -> Rows | None:
+        """Row numbers in grouped order; None where the rows are grouped as they stand."""
+        return self.queries.order
 
     def count_pairs(self) -> int:
         """Return the number of comparable pairs: same query, different labels, zero weights left out.
@@ -207,8 +206,8 @@ class RankingData:
         >>> RankingData([[1], [2], [3]], y=[0, 1, 1], qid=["a", "a", "a"]).count_pairs()
         2
         """
-        view = self.training_view()
-        return int(PairLabels(view.y, view.query_ptr, None, default_threads()).n_pairs.sum())
+        self._check_finite()
+        return self.queries.count_pairs()
 
     def in_original_order(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return values given in grouped order, one per row, in the order of the rows of X.
@@ -220,11 +219,7 @@ class RankingData:
         >>> data.in_original_order(np.array([10, 20, 30]))  # rows 0, 2, 1
         array([10, 30, 20])
         """
-        if self.order is None:
-            return values
-        result = np.empty_like(values)
-        result[self.order] = values
-        return result
+        return self.queries.in_original_order(values)
 
     def training_view(self, part: NDArray[np.int64] | None = None) -> TrainingView:
         """Return labels, weights and offsets in grouped order, without the rows that weigh nothing.
@@ -241,45 +236,12 @@ class RankingData:
         >>> view.rows.tolist(), view.query_ptr.tolist(), view.y.tolist()
         ([0, 2], [0, 2], [0.0, 2.0])
         """
-        if self.y is None:
-            raise MarginRankError("These data hold pairs and no y; training within queries needs y.")
         self._check_finite()
-        rows, query_ptr, kept_queries = self._rows_that_weigh(part)
-        weight = _take(self.sample_weight, rows)
-        return TrainingView(
-            rows=rows,
-            query_ptr=query_ptr,
-            y=self.y if rows is None else self.y[rows],
-            sample_weight=None if weight is None or np.all(weight == 1.0) else moderate(weight),
-            query_weight=moderate(_take(self.query_weight, kept_queries)),
-        )
+        return self.queries.training_view(part)
 
     def _check_finite(self) -> None:
         if self.allow_nonfinite:
             gate.check_finite(self.X, self.feature_names)
-
-    def _rows_that_weigh(
-        self, part: NDArray[np.int64] | None
-    ) -> tuple[Any, NDArray[np.int64], NDArray[np.bool_] | None]:
-        kept = np.ones(self.n_rows, dtype=bool)  # in grouped order
-        if part is not None:
-            taken = np.zeros(self.n_rows, dtype=bool)
-            taken[part] = True
-            kept &= _take(taken, self.order)
-        if self.sample_weight is not None:
-            kept &= _take(self.sample_weight, self.order) > 0.0
-        if self.query_weight is not None:
-            kept &= np.repeat(self.query_weight > 0.0, np.diff(self.query_ptr))
-        if kept.all():
-            return self.order, self.query_ptr, None
-        if not kept.any():
-            raise NothingToRankError(
-                "Every row has zero sample_weight or is in a query of zero query_weight, "
-                "so there is nothing to rank."
-            )
-        sizes = np.add.reduceat(kept, self.query_ptr[:-1], dtype=np.int64)
-        rows = np.flatnonzero(kept) if self.order is None else self.order[kept]
-        return rows, offsets(sizes[sizes > 0]), sizes > 0
 
     def training_pairs(self, part: NDArray[np.int64] | None = None) -> TrainingPairs:
         """Return the explicit pairs, or those of some numbers, without those that weigh nothing."""
@@ -293,7 +255,7 @@ class RankingData:
             if not np.any(weighty if part is None else len(kept)):
                 raise NothingToRankError("Every pair of this fold has zero weight; give fewer folds.")
         return TrainingPairs(
-            _take(self.pairs, kept), moderate(_take(self.pair_weight, kept)), _take(self.pair_margin, kept)
+            take(self.pairs, kept), moderate(take(self.pair_weight, kept)), take(self.pair_margin, kept)
         )
 
     def subset(self, rows: Any) -> RankingData:
@@ -308,30 +270,21 @@ class RankingData:
         >>> fold.y.tolist(), fold.qid.tolist()
         ([2.0, 0.0], ['u', 'u'])
         """
-        rows = _row_numbers(rows, self.n_rows)
-        groups = one_query(len(rows)) if self.qid is None else group_rows(self.qid[rows])
-        query_weight = self.query_weight
-        if query_weight is not None:
-            by_row = self.in_original_order(np.repeat(query_weight, np.diff(self.query_ptr)))
-            first = groups.query_ptr[:-1]
-            query_weight = by_row[rows][first if groups.order is None else groups.order[first]]
+        rows = row_numbers(rows, self.n_rows)
+        return self._subset(rows, self.X[rows], take(self.comments, rows))
+
+    def _subset(self, rows: Rows, X: Matrix, comments: NDArray[Any] | None) -> RankingData:
         kept, pairs = _pairs_within(self.pairs, rows, self.n_rows)
-        part = object.__new__(RankingData)
-        part._set(
-            X=self.X[rows],
-            y=_take(self.y, rows),
-            qid=_take(self.qid, rows),
-            sample_weight=_take(self.sample_weight, rows),
-            query_weight=query_weight,
+        return make_data(
+            X=X,
+            queries=self.queries.subset(rows),
             pairs=pairs,
-            pair_weight=_take(self.pair_weight, kept),
-            pair_margin=_take(self.pair_margin, kept),
+            pair_weight=take(self.pair_weight, kept),
+            pair_margin=take(self.pair_margin, kept),
             feature_names=self.feature_names,
-            comments=_take(self.comments, rows),
+            comments=comments,
             allow_nonfinite=self.allow_nonfinite,
-            **groups._asdict(),
         )
-        return part
 
     def normalized_by_query(self) -> RankingData:
         """Return the same data with each column scaled to [0, 1] within each query, as LETOR's files are.
@@ -353,9 +306,14 @@ class RankingData:
         [[0.0], [0.0], [1.0], [1.0]]
         """
         same = {field.name: getattr(self, field.name) for field in fields(self)}
-        normalized = object.__new__(RankingData)
-        normalized._set(**{**same, "X": minmax_by_query(self.X, self.query_ptr, self.order)})
-        return normalized
+        return make_data(**{**same, "X": minmax_by_query(self.X, self.query_ptr, self.order)})
+
+
+def make_data(**parts: Any) -> RankingData:
+    """Return ranking data from all of their fields, which were validated before."""
+    data = object.__new__(RankingData)
+    data._set(**parts)
+    return data
 
 
 def check_data(data: Any, name: str = "data") -> RankingData:
@@ -365,41 +323,64 @@ def check_data(data: Any, name: str = "data") -> RankingData:
     return data
 
 
-def _check_pairs_alone(pairs: Any, sample_weight: Any, query_weight: Any) -> None:
-    if pairs is None:
+def rebuilt(data: RankingData, **changed: Any) -> RankingData:
+    """Return the data with some of their parts replaced, and validated again.
+
+    Features that do not lie in memory stay where they are: they were validated when they were written.
+
+    Parameters
+    ----------
+    data : RankingData
+        In memory, on disk or on workers.
+    **changed
+        Arguments of :class:`RankingData` but ``group``.
+    """
+    kept = {name: getattr(data, name) for name in _REBUILT}
+    parts = {**kept, **changed}
+    if in_memory(parts["X"]):
+        return RankingData(**parts)
+    weights = {name: parts[name] for name in ("sample_weight", "query_weight")}
+    preferences = {name: parts[name] for name in ("pairs", "pair_weight", "pair_margin")}
+    _check_given(parts["y"], **weights, **preferences)
+    n_rows = parts["X"].shape[0]
+    return make_data(
+        X=parts["X"],
+        feature_names=parts["feature_names"],
+        **_checked_rows(n_rows, parts["y"], parts["qid"], None, parts["comments"], weights, preferences),
+        allow_nonfinite=parts["allow_nonfinite"],
+    )
+
+
+def _check_given(
+    y: Any, sample_weight: Any, query_weight: Any, pairs: Any, pair_weight: Any, pair_margin: Any
+) -> None:
+    if y is None and pairs is None:
         raise MarginRankError(
             "RankingData requires y to be passed, but the target y is None; give y, or pairs of row numbers."
         )
-    if sample_weight is not None or query_weight is not None:
+    if y is None and (sample_weight is not None or query_weight is not None):
         raise MarginRankError("sample_weight and query_weight need y; to weigh pairs, use pair_weight.")
+    if pairs is None and (pair_weight is not None or pair_margin is not None):
+        raise MarginRankError("pair_weight and pair_margin describe pairs; give pairs too.")
 
 
-def _queries(qid: Any, group: Any, n_rows: int) -> tuple[NDArray[Any] | None, Groups]:
-    if qid is not None and group is not None:
-        raise MarginRankError("qid and group say the same thing twice; give one of them.")
-    if group is not None:
-        sizes = check_group(group, n_rows)
-        query_ids = np.arange(len(sizes))
-        return np.repeat(query_ids, sizes), Groups(query_ids, offsets(sizes), None)
-    if qid is None:
-        return None, one_query(n_rows)
-    ids = check_qid(qid, n_rows)
-    return ids, group_rows(ids)
-
-
-def _take(values: Any, index: NDArray[Any] | None) -> Any:
-    return values if values is None or index is None else values[index]
-
-
-def _row_numbers(selection: Any, n_rows: int) -> NDArray[np.int64]:
-    rows = gate.as_array(selection, "rows")
-    if rows.dtype == bool and rows.shape == (n_rows,):
-        rows = np.flatnonzero(rows)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) == 0:
-        raise MarginRankError("rows must be a list of row numbers that is not empty, or one boolean per row.")
-    if rows.min() < 0 or rows.max() >= n_rows:
-        raise MarginRankError(f"rows must be from 0 to {n_rows - 1}; got {rows.min()} to {rows.max()}.")
-    return rows.astype(np.int64, copy=False)
+def _checked_rows(
+    n_rows: int,
+    y: Any,
+    qid: Any,
+    group: Any,
+    comments: Any,
+    weights: dict[str, Any],
+    preferences: dict[str, Any],
+) -> dict[str, Any]:
+    """Return everything but the features, validated."""
+    queries = LabelledQueries.of(y, n_rows, qid=qid, group=group, **weights)
+    if preferences["pairs"] is not None:
+        clean = gate.check_pairs(
+            preferences["pairs"], n_rows, preferences["pair_weight"], preferences["pair_margin"]
+        )
+        preferences = dict(zip(("pairs", "pair_weight", "pair_margin"), clean, strict=True))
+    return {"queries": queries, **preferences, "comments": gate.check_comments(comments, n_rows)}
 
 
 def _pairs_within(pairs: Any, rows: NDArray[np.int64], n_rows: int) -> tuple[Any, Any]:

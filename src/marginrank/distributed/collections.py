@@ -10,6 +10,7 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from marginrank.data import validation as gate
+from marginrank.data.labels import LabelledQueries
 from marginrank.data.queries import Groups, check_qid, group_rows, offsets, one_query
 from marginrank.distributed.cluster import Cluster
 from marginrank.distributed.dask_engine import DaskEngine
@@ -49,15 +50,11 @@ def collection_data(source: Any, y: Any, qid: Any, cluster: Cluster) -> RemoteDa
     engine = DaskEngine(cluster, [delayed(_block, pure=False)(block, dtype.str) for block in blocks])
     return RemoteData(
         RemoteMatrix(engine, bounds, n_features, dtype),
-        y=None if y is None else gate.check_labels(y, n_rows),
-        qid=ids,
-        sample_weight=None,
-        query_weight=None,
+        queries=LabelledQueries(groups, None if y is None else gate.check_labels(y, n_rows), ids),
         pairs=None,
         pair_weight=None,
         pair_margin=None,
         feature_names=gate.check_feature_names(names, n_features),
-        **groups._asdict(),
     )
 
 

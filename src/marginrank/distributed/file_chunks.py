@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from marginrank.data import RankingData
+from marginrank.data.labels import LabelledQueries
 from marginrank.data.matrices import is_sparse, require_memory
 from marginrank.data.queries import group_rows, offsets, one_query
 from marginrank.distributed.cluster import Cluster
@@ -121,16 +122,17 @@ def file_data(
     bounds = offsets(np.array([one.n_rows for one in found]))
     return RemoteData(
         RemoteMatrix(engine, bounds, n_features, first.dtype),
-        y=np.concatenate([one.y for one in found]),
-        qid=ids,
-        sample_weight=_together([one.sample_weight for one in found], paths),
-        query_weight=None,
+        queries=LabelledQueries(
+            groups,
+            np.concatenate([one.y for one in found]),
+            ids,
+            _together([one.sample_weight for one in found], paths),
+        ),
         pairs=None,
         pair_weight=None,
         pair_margin=None,
         feature_names=first.feature_names,
         comments=_all_comments(found),
-        **groups._asdict(),
     )
 
 

@@ -6,8 +6,8 @@ from dataclasses import fields
 from typing import Any, NoReturn
 
 from marginrank.data import RankingData
+from marginrank.data.queries import row_numbers
 from marginrank.exceptions import MarginRankError
-from marginrank.storage.chunks import Selectable
 from marginrank.storage.engines import Engine, RemoteMatrix
 
 
@@ -46,10 +46,8 @@ class RemoteData(RankingData):
 
     def subset(self, rows: Any) -> RankingData:
         """Return the data of some rows; ascending ones stay where they are, others are brought here."""
-        shell = object.__new__(RankingData)
-        kept = {field.name: getattr(self, field.name) for field in fields(self)}
-        shell._set(**{**kept, "X": Selectable(self.X)})
-        return shell.subset(rows)
+        numbers = row_numbers(rows, self.n_rows)
+        return self._subset(numbers, self.X.taken(numbers), None)
 
     def normalized_by_query(self) -> NoReturn:
         """Refuse: the result is dense and in memory."""

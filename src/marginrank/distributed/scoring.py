@@ -9,12 +9,12 @@ import numpy as np
 from distributed import Client, get_worker
 from numpy.typing import NDArray
 
-from marginrank.data import RankingData
 from marginrank.distributed.cluster import connected
 from marginrank.distributed.remote_data import RemoteData
 from marginrank.distributed.sources import remote_data
 from marginrank.exceptions import MarginRankError
 from marginrank.model import RankingModel, align_width
+from marginrank.model.columns import named_columns
 
 
 def predict(
@@ -90,7 +90,7 @@ def _scores(
 ) -> NDArray[np.float64]:
     n_jobs = int(get_worker().state.nthreads)
     if names is not None:
-        unlabelled = RankingData(X, np.zeros(X.shape[0]), qid=qid, feature_names=names)
-        return model.predict(unlabelled, n_jobs=n_jobs)
+        assert model.feature_names is not None
+        return model.predict(named_columns(X, names, model.feature_names), qid, n_jobs=n_jobs)
     wide = align_width(X, model.n_features, ignore_unknown=ignore_unknown)
     return model.predict(wide, qid, n_jobs=n_jobs)

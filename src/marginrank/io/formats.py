@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from marginrank.data import RankingData, check_data
+from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.dataset import open_dataset, write_dataset
 from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor
 from marginrank.io.npz import dump_npz, load_npz
-from marginrank.io.side_files import dump_group, dump_weight, rebuilt, with_side_files
+from marginrank.io.side_files import dump_group, dump_weight, with_side_files
 from marginrank.io.sources import Source, open_source
 from marginrank.io.table_writer import dump_table
 from marginrank.io.tables import load_table

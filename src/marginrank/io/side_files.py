@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData, check_data
-from marginrank.data.matrices import in_memory
+from marginrank.data.ranking_data import rebuilt
 from marginrank.data.validation import check_numbers
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import Destination, write_lines
@@ -24,10 +24,6 @@ from marginrank.io.text_lines import text_lines
 from marginrank.parameters import check_path
 
 _LARGEST_INT64 = 2**63 - 1
-_KEPT = (
-    *("sample_weight", "query_weight", "pairs", "pair_weight", "pair_margin"),
-    *("feature_names", "comments", "allow_nonfinite"),
-)
 
 
 def load_group(source: Source) -> NDArray[np.int64]:
@@ -147,16 +143,3 @@ def unused_side_files(path: str | os.PathLike[str], *, has_qid: bool) -> list[st
     endings = (".weight",) if has_qid else (".query", ".group", ".weight")
     sides = (f"{os.fspath(path)}{ending}" for ending in endings)
     return [side for side in sides if Path(side).is_file()]
-
-
-def rebuilt(data: RankingData, **changed: Any) -> RankingData:
-    """Return the data with some of their parts replaced, and validated again."""
-    kept = {name: getattr(data, name) for name in _KEPT}
-    parts = {"X": data.X, "y": data.y} | kept | changed
-    X, names = parts.pop("X"), parts.pop("feature_names")
-    if in_memory(X):
-        return RankingData(X, feature_names=names, **parts)
-    # The features were validated when they were written, and stay on disk: all but them is looked through.
-    rows = RankingData(np.zeros((data.n_rows, 1), dtype=np.float32), **parts)
-    rows._set(X=X, feature_names=names)
-    return rows

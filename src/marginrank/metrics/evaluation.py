@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data import RankingData
 from marginrank.data import validation as gate
+from marginrank.data.labels import LabelledQueries
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics.evaluator import Evaluator, weighted_mean
 from marginrank.metrics.metric import Metric
@@ -174,14 +174,14 @@ def evaluate(
     parsed = parse_metrics(metrics, check_flavor(flavor))
     y = gate.check_only_labels(y)
     values = gate.check_scores(scores, len(y))
-    data = RankingData(values.reshape(-1, 1), y, qid=qid, group=group, query_weight=query_weight)
-    evaluator = Evaluator(data, parsed, docid=docid, n_jobs=n_jobs)
+    queries = LabelledQueries.of(y, qid=qid, group=group, query_weight=query_weight)
+    evaluator = Evaluator(queries, parsed, docid=docid, n_jobs=n_jobs)
     found = evaluator.measure(values)
     return Evaluation(
         parsed,
         dict(zip(parsed, found.values[0], strict=True)),
-        query_ids=data.query_ids,
-        query_weight=data.query_weight,
+        query_ids=queries.query_ids,
+        query_weight=queries.query_weight,
         empty=found.empty[0],
         tied=found.tied[0],
         flavor=flavor,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from marginrank._kernels import MetricSpec, ranking_metrics
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
+from marginrank.data.labels import LabelledQueries
 from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics.metric import CHOICES, FAMILIES, Metric
@@ -38,8 +39,8 @@ class Evaluator:
 
     Parameters
     ----------
-    data : RankingData
-        Labels, queries and query weights; X is not looked at.
+    data : LabelledQueries or RankingData
+        Labels, queries and query weights; features are not looked at.
     metrics : mapping of str to Metric
         What to measure.
     y : ndarray of shape (n_rows,), optional
@@ -52,7 +53,7 @@ class Evaluator:
     Examples
     --------
     >>> from marginrank.metrics import Metric
-    >>> data = RankingData([[0], [0], [0]], y=[0, 2, 1])
+    >>> data = LabelledQueries.of([0, 2, 1])
     >>> evaluator = Evaluator(data, {"mrr": Metric("mrr"), "pairwise_error": Metric("pairwise_error")})
     >>> evaluator.means(np.array([[1.0, 3.0, 2.0], [3.0, 2.0, 1.0]])).round(3).tolist()
     [[1.0, 0.0], [0.5, 0.667]]
@@ -60,7 +61,7 @@ class Evaluator:
 
     def __init__(
         self,
-        data: RankingData,
+        data: LabelledQueries | RankingData,
         metrics: Mapping[str, Metric],
         *,
         y: Vector | None = None,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from marginrank.data import RankingData
 from marginrank.data import validation as gate
+from marginrank.data.labels import LabelledQueries
 from marginrank.losses import HingeLoss, Weighting
 from marginrank.parameters import check_choice
 from marginrank.system.threads import resolve_threads
@@ -62,7 +62,7 @@ def pairwise_error(
     y = gate.check_only_labels(y)
     values = gate.check_scores(scores, len(y))
     weights = {"sample_weight": sample_weight, "query_weight": query_weight}
-    view = RankingData(values.reshape(-1, 1), y, qid=qid, group=group, **weights).training_view()
+    view = LabelledQueries.of(y, qid=qid, group=group, **weights).training_view()
     loss = HingeLoss(view, weighting=weighting, n_threads=n_threads)
     ranks = np.unique(values, return_inverse=True)[1].astype(np.float64)
     if view.rows is not None:

@@ -29,8 +29,8 @@ def model_matrix(X: Any, n_features: int, feature_names: Sequence[str] | None) -
     n_features = check_count(n_features, "n_features", most=_MOST_FEATURES)
     if isinstance(X, RankingData):
         matrix, names = X.X, X.feature_names
-        if names is not None and feature_names is not None and names != tuple(feature_names):
-            matrix, _ = gate.check_matrix(matrix[:, _positions(names, feature_names)])
+        if names is not None and feature_names is not None:
+            matrix = named_columns(matrix, names, feature_names)
         _check_width(matrix, n_features)
         if X.allow_nonfinite:
             gate.check_finite(matrix, feature_names or names)
@@ -117,6 +117,20 @@ def unknown_columns(X: MemoryMatrix, n_features: int) -> NDArray[np.int64]:
         used = X.indices[: X.indptr[-1]][X.data[: X.indptr[-1]] != 0]
         return np.unique(used[used >= n_features]).astype(np.int64)
     return n_features + np.flatnonzero((X[:, n_features:] != 0).any(axis=0))
+
+
+def named_columns(X: Matrix, names: Sequence[str], wanted: Sequence[str]) -> Matrix:
+    """Return the columns of these names, in their order; X itself where it has no others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> named_columns(np.array([[1.0, 2.0]]), ["a", "b"], ["b"])
+    array([[2.]])
+    """
+    if tuple(names) == tuple(wanted):
+        return X
+    return gate.check_matrix(X[:, _positions(names, wanted)])[0]
 
 
 def _positions(names: Sequence[str], wanted: Sequence[str]) -> list[int]:

@@ -94,6 +94,10 @@ class ChunkedMatrix:
             self._passes,
         )
 
+    def taken(self, rows: Rows) -> Any:
+        """Return some rows, by their numbers: ascending ones without loading any, others in memory."""
+        return self.select(rows) if np.all(rows[1:] > rows[:-1]) else self[rows]
+
     def changed(self, change: Callable[[Any], Any], n_features: int) -> ChunkedMatrix:
         """Return the matrix whose chunks a function makes of these, row by row, when they are loaded."""
 
@@ -266,19 +270,6 @@ def _apply(
 ) -> Any:
     """Wait for what is loaded, and apply a function to it."""
     return work(section, coming.result(), n_threads)
-
-
-class Selectable:
-    """A matrix in chunks that gives ascending rows as such a matrix, without loading them."""
-
-    def __init__(self, X: ChunkedMatrix) -> None:
-        self._X = X
-        self.shape = X.shape
-
-    def __getitem__(self, numbers: Rows) -> Any:
-        """Return these rows, in memory where they do not ascend."""
-        ascending = bool(np.all(numbers[1:] > numbers[:-1]))
-        return self._X.select(numbers) if ascending else self._X[numbers]
 
 
 class TreeSum:

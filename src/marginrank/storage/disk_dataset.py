@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
-from marginrank.data.queries import Groups, offsets, one_query
+from marginrank.data.labels import LabelledQueries
+from marginrank.data.queries import Groups, offsets, one_query, row_numbers
+from marginrank.data.ranking_data import make_data
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_flag, check_path
 from marginrank.storage import dataset_rows as rows
 from marginrank.storage.chunk_reader import ChunkReader
-from marginrank.storage.chunks import ChunkedMatrix, PassLoader, Selectable
+from marginrank.storage.chunks import ChunkedMatrix, PassLoader
 from marginrank.storage.dataset_files import ArrayFile, check_arrays, check_seal, read_arrays
 from marginrank.storage.dataset_manifest import Manifest, chunk_rows, read_manifest
 from marginrank.storage.text_arrays import unpack_texts
@@ -92,13 +94,6 @@ class DiskDataset(RankingData):
         return f"{'CSR' if self._manifest.storage == 'csr' else 'dense'} {self.X.dtype}"
 
     @property
-    def qid(self) -> NDArray[Any] | None:
-        """The query id of each row; None for one ranking of all rows."""
-        if self.query_ids is None:
-            return None
-        return np.repeat(self.query_ids, np.diff(self.query_ptr))
-
-    @property
     def has_comments(self) -> bool:
         """Whether any row has a remark."""
         return any("comments_ends" in chunk.arrays for chunk in self._manifest.chunks)
@@ -147,17 +142,18 @@ class DiskDataset(RankingData):
 
     def subset(self, rows: Any) -> RankingData:
         """Return the data of some rows, without comments; ascending ones stay on disk, others are read."""
-        return self.with_parts(X=Selectable(self.X)).subset(rows)
+        numbers = row_numbers(rows, self.n_rows)
+        return self._subset(numbers, self.X.taken(numbers), None)
 
     def with_parts(self, **parts: Any) -> RankingData:
         """Return the data with some of their fields replaced, without comments; the features stay on disk.
 
         The parts are taken as they are: they must be what :class:`~marginrank.RankingData` holds.
         """
+        of_queries = {field.name for field in fields(LabelledQueries)} & parts.keys()
+        queries = replace(self.queries, **{name: parts.pop(name) for name in of_queries})
         kept = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "comments"}
-        shell = object.__new__(RankingData)
-        shell._set(**{**kept, "comments": None, **parts})
-        return shell
+        return make_data(**{**kept, "queries": queries, "comments": None, **parts})
 
     def normalized_by_query(self) -> NoReturn:
         """Refuse: the result is dense and in memory."""
@@ -188,13 +184,9 @@ class DiskDataset(RankingData):
             stored = read_arrays(self.path, manifest.pairs)
             given = (stored["pairs"], n, stored.get("pair_weight"), stored.get("pair_margin"))
             pairs = dict(zip(pairs, gate.check_pairs(*given), strict=True))
-        return {
-            "y": None if y is None else gate.check_labels(y, n),
-            "sample_weight": gate.check_weights(weight, n),
-            "query_weight": query_weight,
-            **pairs,
-            **groups._asdict(),
-        }
+        labels = None if y is None else gate.check_labels(y, n)
+        queries = LabelledQueries(groups, labels, None, gate.check_weights(weight, n), query_weight)
+        return {"queries": queries, **pairs}
 
     def _small_arrays(self, chunk: ArrayFile, *, comments: bool = False) -> dict[str, NDArray[Any]]:
         """Return what a chunk has besides the features: the comments, or all but them."""

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from marginrank.data import RankingData, TrainingView
+from marginrank.data.labels import LabelledQueries
 from marginrank.data.matrices import require_memory
+from marginrank.data.queries import Groups
 from marginrank.designs import ColumnTransform
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.gram import centred_gram
@@ -110,7 +111,7 @@ class DirectRuns:
         self._grid = partial(_grid, search)
         path, transform, grid = self._solve()
         view = self.problem.data.training_view()
-        labels = _labels(self.problem.data, view)
+        labels = LabelledQueries(Groups(None, view.query_ptr, None), view.y, query_weight=view.query_weight)
         scores = leave_query_out_scores(path, grid)
         self.passes += 1.0
         targets = [view.y] if self.problem.targets is None else _in_order(self.problem.targets, view.rows)
@@ -225,12 +226,6 @@ class DirectRuns:
 
 def _grid(search: Search, gram: PartialGram) -> Vector:
     return default_alphas(gram.balance()) if search.alphas is None else np.asarray(search.alphas)
-
-
-def _labels(data: RankingData, view: TrainingView) -> RankingData:
-    """Return labels and queries of the training rows, in their order, without features."""
-    qid = data.qid if data.qid is None or view.rows is None else data.qid[view.rows]
-    return RankingData(np.zeros((len(view.y), 1)), view.y, qid=qid, query_weight=view.query_weight)
 
 
 def _in_order(targets: Array, rows: Rows | None) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData
+from marginrank.data.labels import LabelledQueries
 from marginrank.data.validation import as_array
 from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError, ParameterError, shown
@@ -143,7 +144,9 @@ class Search:
             return int(np.argmax([selection.curve.max() for selection in selections]))
         return int(np.argmin([selection.curve.min() for selection in selections]))
 
-    def evaluator(self, data: RankingData, y: Vector | None = None, n_jobs: int | None = None) -> Evaluator:
+    def evaluator(
+        self, data: LabelledQueries | RankingData, y: Vector | None = None, n_jobs: int | None = None
+    ) -> Evaluator:
         """Return what measures scores of these rows by the metric, against their labels or others."""
         return Evaluator(data, {str(self.parsed): self.parsed}, y=y, n_jobs=n_jobs)
 
@@ -287,7 +290,7 @@ def _no_folds(cv: Any) -> MarginRankError:
 def _given_folds(cv: Any, data: RankingData) -> list[tuple[Rows, Rows]]:
     """Return the folds of a splitter or of a list of splits."""
     if _is_splitter(cv):
-        cv = cv.split(np.zeros((data.n_rows, 1)), data.y, data.qid)
+        cv = cv.split(np.zeros((data.n_rows, 1)), data.y, data.qid)  # splitters count the rows of X only
     splits = list(cv)
     if not all(isinstance(split, tuple | list) and len(split) == 2 for split in splits):
         raise _no_folds(cv)

@@ -15,9 +15,9 @@ from marginrank.cli.workers.connection import Workers, over_workers
 from marginrank.cli.workers.data import worker_rows, worker_scores
 from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory
+from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError
 from marginrank.io import DiskDataset
-from marginrank.io.side_files import rebuilt
 from marginrank.model import RankingModel, align_width, model_matrix
 
 

@@ -27,9 +27,10 @@ from marginrank.cli.files.reading import (
 )
 from marginrank.cli.options.shared import Reading
 from marginrank.data import RankingData
+from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError
 from marginrank.io.pieces import has_comments
-from marginrank.io.side_files import rebuilt, with_group, with_weight
+from marginrank.io.side_files import with_group, with_weight
 
 _PARTS = {
     "labels": "y",

@@ -16,9 +16,9 @@ from marginrank import io as formats
 from marginrank.cli import interrupts
 from marginrank.cli.options.shared import Reading
 from marginrank.data import RankingData
+from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import open_for_writing
-from marginrank.io.side_files import rebuilt
 from marginrank.io.text_lines import text_lines
 
 

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from marginrank.data import RankingData
 from marginrank.data.matrices import is_sparse
-from marginrank.io.side_files import rebuilt
+from marginrank.data.ranking_data import rebuilt
 from marginrank.model import RankingModel
 
 # Below, the vectors are small whatever is in the columns.

@@ -63,10 +63,9 @@ def structured_loss(
     Examples
     --------
     >>> import numpy as np
-    >>> from marginrank import RankingData
+    >>> from marginrank.data.labels import LabelledQueries
     >>> from marginrank.losses.structured import structured_loss
-    >>> data = RankingData(np.zeros((3, 1)), [0, 0, 1], qid=[7, 7, 7])
-    >>> loss = structured_loss(data.training_view(), "map")
+    >>> loss = structured_loss(LabelledQueries.of([0, 0, 1]).training_view(), "map")
     >>> round(loss.at(np.array([0.2, 0.0, 0.1])).value, 3)
     0.667
     """
