@@ -102,7 +102,7 @@ def train(data: RankingData, mapping: FeatureMap, store: str, solver: str, tol: 
     )
     print(
         f"  {solver}: {objective.passes:.1f} passes, {result.n_iter} steps, gap {result.gap:.1e} "
-        f"({result.status}), {'split' if objective.fused_loss is None else 'fused'}; peak memory "
+        f"({result.status}), {'fused' if objective.fused else 'split'}; peak memory "
         f"{peak_mb():.0f} MB, {before:.0f} MB before"
     )
     return ended - began

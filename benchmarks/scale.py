@@ -102,7 +102,7 @@ def pass_over(data: Any, n_threads: int) -> Callable[[], Any]:
     loss = HingeLoss(data.training_view(), weighting="pairs", n_threads=n_threads)
     design = matrix_design(data.X, n_threads=n_threads)
     w = np.random.default_rng(1).standard_normal(data.n_features) / 10
-    return lambda: design.fused(w, loss)
+    return lambda: design.evaluate(w, loss)
 
 
 def measure(name: str, folder: Path, options: argparse.Namespace) -> None:

@@ -112,7 +112,7 @@ def measured_pass(rows: int, per_row: int, features: int, repeats: int = 7) -> f
     times = []
     for _ in range(repeats):
         start = time.process_time()
-        design.fused(w, loss)
+        design.evaluate(w, loss)
         times.append(time.process_time() - start)
     return min(times)
 
@@ -138,7 +138,7 @@ def tiny_call(client: Client, features: int, n_chunks: int) -> Callable[[], Any]
     design: Any = matrix_design(RemoteMatrix(engine, bounds, features, data.X.dtype), n_threads=1)
     loss = HingeLoss(data.training_view(), weighting="pairs", n_threads=1)
     w = np.random.default_rng(1).standard_normal(features)
-    return lambda: design.risk(w, loss)
+    return lambda: design.evaluate(w, loss)
 
 
 def empty_calls(client: Client, tasks: int) -> Callable[[], Any]:

@@ -9,7 +9,7 @@ import marginrank
 PACKAGE = str(Path(marginrank.__file__).parent)
 #: Functions that take time: products with X, features, scales, kernels and what measures scores.
 WORK = {
-    *("scores", "adjoint", "scores_block", "adjoint_block", "fused", "fused_hvp", "centred_products"),
+    *("scores", "adjoint", "scores_block", "adjoint_block", "_fused", "_fused_hvp", "centred_products"),
     *("column_scale", "centred_gram", "leave_query_out_scores", "transform", "resolve_gamma", "measure"),
     *("impatient", "in_lockstep", "whole", "training_view"),
 }

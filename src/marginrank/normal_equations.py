@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from marginrank.designs.base import Design, evaluating
+from marginrank.designs.base import Design
 from marginrank.losses.base import Loss
 from marginrank.types import Array
 
@@ -14,8 +14,8 @@ from marginrank.types import Array
 class NormalEquations:
     """``(X' H X + alpha I) w = X' H y`` for a risk ``(p - y)' H (p - y) / 2`` of the scores ``p = X w``.
 
-    ``H`` stays in factored form, so X keeps its sparsity: a product is one pass over X, or one fused read of
-    it where the loss is a sum over small queries. Rows that lie elsewhere multiply there.
+    ``H`` stays in factored form and is the same at all scores, so X keeps its sparsity: a product is one pass
+    over X, or one read of it where the design fuses the loss.
 
     Parameters
     ----------
@@ -43,15 +43,14 @@ class NormalEquations:
         self._followed = followed
         self.loss = loss
         self.targets = targets
-        self._origin = loss.at(np.zeros(loss.n_rows))
-        self._fused = loss if design.fuses(loss) else None
-        self._afar = evaluating(design, loss) if targets is None else None
-        self._unused_scores = np.zeros(0 if self._fused is None else loss.n_rows)
+        self._fused = design.fuses(loss)
+        self._origin = np.zeros(loss.n_rows)
         if targets is None:
-            pull = -self._origin.gradient[None]
-            self.constant = np.array([self._origin.value])
+            at_zero = loss.at(self._origin)
+            pull = -at_zero.gradient[None]
+            self.constant = np.array([at_zero.value])
         else:
-            pull = np.stack([self._origin.hvp(y) for y in targets])
+            pull = np.stack([loss.hvp(self._origin, y) for y in targets])
             self.constant = 0.5 * np.einsum("ij,ij->i", pull, targets)
         self.right_side = design.adjoint_block(pull)
         self.passes = 0.5
@@ -60,12 +59,11 @@ class NormalEquations:
     def product(self, vectors: Array) -> Array:
         """Return ``X' H X v`` for each row, in one pass over X for all of them."""
         self.passes += 1.0
-        if self._afar is not None and len(vectors) == 1:
-            return self._afar.risk_hvp(None, vectors[0], self.loss)[None]
-        if self._fused is not None and len(vectors) == 1:
-            return self.design.fused_hvp(vectors[0], self._unused_scores, self._fused)[None]
+        if self._fused and len(vectors) == 1:
+            product = self.design.hvp(np.zeros(self.design.shape[1]), vectors[0], self.loss, self._origin)
+            return product[None]
         scores = self.design.scores_block(vectors)
-        return self.design.adjoint_block(np.stack([self._origin.hvp(row) for row in scores]))
+        return self.design.adjoint_block(np.stack([self.loss.hvp(self._origin, row) for row in scores]))
 
     def carried(self, vectors: Array) -> Array:
         """Return the scores of the rows that are followed, for each vector."""

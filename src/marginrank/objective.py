@@ -1,22 +1,22 @@
-"""The objective ``R(X w) + alpha/2 ||w||^2`` and its points.
+"""The objective ``R(X w) + P(w)`` and its points.
 
-A design (the X side) and a loss (the score side) meet only here. Where the loss is a sum over small
-queries, design and loss run fused, chunk by chunk, so that X is read from memory once per gradient
-instead of twice; where it is one big ranking the pass splits into scores, loss and adjoint. Where the rows
-lie elsewhere and their queries are whole there, the loss is evaluated with them, and no score travels.
+A design (the X side), a loss (the score side) and a penalty meet only here. The design chooses the form of a
+pass (``designs/base.py``), and an :class:`Evaluation` has what the pass had: the gradient, too, where it was
+fused, and the scores, unless they stay with rows that lie elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs.base import Design, EvaluatesRisk, ProductRounding, evaluating
-from marginrank.losses.base import Loss, ScorePoint
+from marginrank.designs.base import Design, Evaluation, ProductRounding, scores_at
+from marginrank.losses.base import Loss
 from marginrank.penalties import SQUARED_NORM, Penalty
 from marginrank.rounding import LATER, TINY, UNIT, LossRounding, PlaneRounding, upward
 from marginrank.types import Vector
@@ -59,7 +59,7 @@ def squared_length(gradient: Vector) -> float:
 
 
 class Objective:
-    """Design, loss and ``alpha``; ``at(w)`` gives a :class:`Point`.
+    """Design, loss, penalty and its strength; ``at(w)`` gives a :class:`Point`.
 
     Parameters
     ----------
@@ -68,7 +68,9 @@ class Objective:
     loss : Loss
         The risk as a function of the scores ``X w``.
     alpha : float
-        Weight of ``||w||^2 / 2``.
+        Strength of the penalty.
+    penalty : Penalty, optional
+        A function of the coefficients; by default ``alpha/2 ||w||^2``.
 
     Attributes
     ----------
@@ -76,11 +78,11 @@ class Objective:
         Passes over X so far; one product ``X w`` or ``X' g`` counts half.
     """
 
-    def __init__(self, design: Design, loss: Loss, alpha: float) -> None:
+    def __init__(self, design: Design, loss: Loss, alpha: float, penalty: Penalty = SQUARED_NORM) -> None:
         self.design = design
         self.loss = loss
         self.alpha = alpha
-        self.penalty: Penalty = SQUARED_NORM
+        self.penalty = penalty
         self.n_features = design.shape[1]
         self.smooth = loss.smooth
         self.name = loss.name
@@ -88,34 +90,35 @@ class Objective:
         self._curvature: list[NDArray[np.float64]] = []
         self._products: list[ProductRounding] = []
         self._known: Point | None = None
-        self.afar = evaluating(design, loss)
-        self.fused_loss: Loss | None = loss if design.fuses(loss) else None
 
     def with_alpha(self, alpha: float, known: Point | None = None) -> Objective:
         """Return the objective of the same design and loss at another alpha, with a count of its own.
 
         A point that is known is not computed again, so that a run from there starts without a pass.
         """
-        other = Objective(self.design, self.loss, alpha)
+        other = Objective(self.design, self.loss, alpha, self.penalty)
         other._curvature = self._curvature
         other._products = self._products
         other._known = known
         return other
 
+    @cached_property
+    def fused(self) -> bool:
+        """Whether a pass over X that evaluates the loss has the gradient, too."""
+        return self.design.fuses(self.loss)
+
     def at(self, w: Vector) -> Point:
         """Evaluate at ``w``: half a pass over X, or a whole one that includes the gradient."""
         if self._known is not None and np.array_equal(w, self._known.w):
             return self._known.seen_from(self)
-        if self.afar is not None:
-            self.passes += 1.0
-            return PointAfar(self, w, *self.afar.risk(w, self.loss), self.afar, self.loss)
-        if self.fused_loss is not None:
-            self.passes += 1.0
-            scores, value, gradient, risk_gradient = self.design.fused(w, self.fused_loss)
-            found = self.loss.point(scores, value, gradient)
-            return Point(self, w, scores, found, self.score_error(w), risk_gradient)
-        scores = self.scores(w)
-        return Point(self, w, scores, self.loss.at(scores), self.score_error(w))
+        found = self.design.evaluate(w, self.loss)
+        self.passes += found.passes
+        return Point(self, found, self.score_error(w))
+
+    def at_scores(self, w: Vector, scores: Vector, score_error: float) -> Point:
+        """Evaluate at ``w`` whose scores are known, and how far these may be off, without a look at X."""
+        point = self.loss.at(scores)
+        return Point(self, Evaluation(w, point.value, None, scores, point.gradient), score_error)
 
     def curvature(self) -> NDArray[np.float64]:
         """Estimate the Hessian of the risk at ``w = 0`` from some rows: its diagonal, or all of it.
@@ -149,11 +152,9 @@ class Objective:
         return self.products.scores_steps * UNIT * self.reach(w)
 
     def scores(self, w: Vector) -> Vector:
-        """Return ``X w`` and count it; the origin, where most runs start, costs nothing."""
-        if not w.any():
-            return np.zeros(self.design.shape[0])
-        self.passes += 0.5
-        return self.design.scores(w)
+        """Return ``X w`` and count it, but for the origin."""
+        self.passes += 0.5 if w.any() else 0.0
+        return scores_at(self.design, w)
 
     def adjoint(self, g: Vector) -> Vector:
         """Return ``X' g`` and count it."""
@@ -164,7 +165,7 @@ class Objective:
 def find_gradients(objective: Objective, points: Sequence[Point]) -> None:
     """Compute the gradients of several points in one read of X, which counts as one product."""
     objective.passes += 0.5
-    found = objective.design.adjoint_block(np.stack([point.score_point.gradient for point in points]))
+    found = objective.design.adjoint_block(np.stack([point.score_gradient for point in points]))
     for point, gradient in zip(points, found, strict=True):
         point._risk_gradient = gradient.copy()
 
@@ -189,7 +190,7 @@ def combination(objective: Objective, weights: Sequence[float] | Vector, models:
         abs(float(weight)) * (model.score_error + steps * objective.reach(model.w))
         for weight, model in zip(weights, models, strict=True)
     )
-    return Point(objective, w, scores, objective.loss.at(scores), upward(error))
+    return objective.at_scores(w, scores, upward(error))
 
 
 def _weighted_sum(weights: Sequence[float] | Vector, vectors: Sequence[Vector]) -> Vector:
@@ -200,49 +201,65 @@ def _weighted_sum(weights: Sequence[float] | Vector, vectors: Sequence[Vector]) 
 
 
 class Point:
-    """The objective at one ``w``; everything it answers follows from its scores.
+    """The objective at one ``w``; everything it answers follows from what was evaluated there.
 
-    ``score_error`` says how far each of these may be off the exact ``X w``.
+    ``score_error`` says how far each score may be off the exact ``X w``.
     """
 
-    def __init__(
-        self,
-        objective: Objective,
-        w: Vector,
-        scores: Vector,
-        score_point: ScorePoint,
-        score_error: float,
-        risk_gradient: Vector | None = None,
-    ) -> None:
+    def __init__(self, objective: Objective, evaluation: Evaluation, score_error: float) -> None:
         self.objective = objective
-        self.w = w
-        self.scores = scores
-        self.score_point = score_point
         self.score_error = score_error
-        self.risk = score_point.value
-        self.value = self.risk + 0.5 * objective.alpha * float(w @ w)
-        self._risk_gradient = risk_gradient
+        self.w = evaluation.w
+        self.risk = evaluation.value
+        self.value = self.risk + objective.penalty.value(self.w, objective.alpha)
+        self._evaluation = evaluation
+        self._risk_gradient = evaluation.gradient
 
     @property
     def risk_gradient(self) -> Vector:
         """A (sub)gradient of the risk with respect to ``w``, computed when first asked for."""
         if self._risk_gradient is None:
-            self._risk_gradient = self.objective.adjoint(self.score_point.gradient)
+            self._risk_gradient = self.objective.adjoint(self.score_gradient)
         return self._risk_gradient
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether the scores are here, so that asking for them costs nothing."""
+        return self._evaluation.scores is not None
+
+    @cached_property
+    def scores(self) -> Vector:
+        """The scores ``X w``; those of rows that lie elsewhere are made and sent when first asked for."""
+        found = self._evaluation.scores
+        return self.objective.scores(self.w) if found is None else found
+
+    @cached_property
+    def score_gradient(self) -> Vector:
+        """A (sub)gradient of the risk with respect to the scores."""
+        found = self._evaluation.score_gradient
+        return self.objective.loss.at(self.scores).gradient if found is None else found
 
     def seen_from(self, objective: Objective) -> Point:
         """Return this point for another objective of the same design and loss, with all that is known."""
-        return Point(objective, self.w, self.scores, self.score_point, self.score_error, self._risk_gradient)
+        known = replace(self._evaluation, gradient=self._risk_gradient)
+        return Point(objective, known, self.score_error)
 
     @cached_property
     def _sizes(self) -> tuple[float, float]:
-        """The largest difference of scores and the 1-norm of their gradient, at least."""
-        length = float(np.abs(self.score_point.gradient).sum())
-        return upward(float(np.ptp(self.scores))), upward(length, len(self.scores) + 4.0)
+        """The largest difference of scores and the 1-norm of their gradient, at least.
+
+        Where the scores are not here, both are as large as they can be.
+        """
+        if self.has_scores:
+            length = float(np.abs(self.score_gradient).sum())
+            return upward(float(np.ptp(self.scores))), upward(length, len(self.scores) + 4.0)
+        reach, loss = 2.0 * self.objective.reach(self.w), self.objective.loss
+        most = self.risk + loss.rounding(self.risk, reach, loss.steepest(self.risk)).value
+        return reach, upward(loss.steepest(upward(most)))
 
     @cached_property
     def _loss_rounding(self) -> LossRounding:
-        return self.objective.loss.rounding(self.risk, *self._sizes, self.scores)
+        return self.objective.loss.rounding(self.risk, *self._sizes, self._evaluation.scores)
 
     @cached_property
     def value_error(self) -> float:
@@ -270,81 +287,23 @@ class Point:
         return TINY if self.w.any() else 0.0
 
     def hvp(self, v: Vector) -> Vector:
-        """Product of the Hessian of the objective with ``v``."""
+        """Product of the Hessian of the objective with ``v``: a pass, and half of one more without scores."""
         objective = self.objective
-        if objective.fused_loss is not None:
-            objective.passes += 1.0
-            product = objective.design.fused_hvp(v, self.scores, objective.fused_loss)
-        else:
-            product = objective.adjoint(self.score_point.hvp(objective.scores(v)))
-        return product + objective.alpha * v
+        objective.passes += 1.0 if self.has_scores else 1.5
+        product = objective.design.hvp(self.w, v, objective.loss, self._evaluation.scores)
+        return product + objective.penalty.hvp(self.w, v, objective.alpha)
 
     def along(self, direction: Vector) -> Line:
         """The objective on the line ``w + t * direction``."""
         return Line(self, direction)
 
 
-class PointAfar(Point):
-    """The objective at one ``w``, evaluated where the rows are; scores are fetched if they are asked for."""
-
-    def __init__(
-        self,
-        objective: Objective,
-        w: Vector,
-        risk: float,
-        risk_gradient: Vector,
-        afar: EvaluatesRisk,
-        loss: Loss,
-    ) -> None:
-        self.objective = objective
-        self.w = w
-        self.risk = risk
-        self.value = risk + 0.5 * objective.alpha * float(w @ w)
-        self._risk_gradient = risk_gradient
-        self._where = (afar, loss)
-        self.score_error = objective.score_error(w)
-
-    @cached_property
-    def scores(self) -> Vector:  # type: ignore[override]  # read as the attribute is
-        """The scores ``X w``."""
-        return self.objective.scores(self.w)
-
-    @cached_property
-    def score_point(self) -> ScorePoint:  # type: ignore[override]  # read as the attribute is
-        """The loss at the scores."""
-        return self.objective.loss.at(self.scores)
-
-    def seen_from(self, objective: Objective) -> Point:
-        """Return this point for another objective of the same design and loss, with all that is known."""
-        return PointAfar(objective, self.w, self.risk, self.risk_gradient, *self._where)
-
-    @cached_property
-    def _sizes(self) -> tuple[float, float]:
-        """The same of scores that do not travel: as large as they can be."""
-        reach, loss = 2.0 * self.objective.reach(self.w), self.objective.loss
-        most = self.risk + loss.rounding(self.risk, reach, loss.steepest(self.risk)).value
-        return reach, upward(loss.steepest(upward(most)))
-
-    @cached_property
-    def _loss_rounding(self) -> LossRounding:
-        return self.objective.loss.rounding(self.risk, *self._sizes)
-
-    def hvp(self, v: Vector) -> Vector:
-        """Product of the Hessian of the objective with ``v``, for which the scores are made again."""
-        afar, loss = self._where
-        self.objective.passes += 1.5
-        return afar.risk_hvp(self.w, v, loss) + self.objective.alpha * v
-
-    def along(self, direction: Vector) -> Line:
-        """The objective on the line ``w + t * direction``."""
-        return LineAfar(self, direction)
-
-
 class Line:
     """The objective on a line through a point.
 
-    When design and loss are fused, the first trial is a whole fused pass, because it is accepted most
-    of the time and then its gradient is already there; ``X d`` follows from its scores by a difference.
+    Where a pass has the gradient, the first trial is a whole one, because it is accepted most of the time and
+    then its gradient is already there; ``X d`` follows from its scores by a difference. Where scores stay
+    with rows that lie elsewhere, every trial is a whole pass.
     """
 
     def __init__(self, start: Point, direction: Vector) -> None:
@@ -357,9 +316,11 @@ class Line:
         """Return the point ``w + t * direction``."""
         start, objective = self._start, self._start.objective
         w = start.w + t * self._direction
+        if not start.has_scores:
+            return objective.at(w)
         is_first = self._score_direction is None
         # From a tiny step the difference would have lost its digits.
-        if is_first and objective.fused_loss is not None and abs(t) >= _SMALLEST_FUSED_STEP:
+        if is_first and objective.fused and abs(t) >= _SMALLEST_FUSED_STEP:
             point = objective.at(w)
             self._score_direction = (point.scores - start.scores) / t
             error = point.score_error + start.score_error + self._step_rounding(t)
@@ -367,7 +328,7 @@ class Line:
             return point
         scores = start.scores + t * self._look_along()
         error = start.score_error + abs(t) * self._direction_error + self._step_rounding(t)
-        return Point(objective, w, scores, objective.loss.at(scores), upward(error))
+        return objective.at_scores(w, scores, upward(error))
 
     def _look_along(self) -> Vector:
         """Return ``X d``."""
@@ -389,18 +350,9 @@ class Line:
 
     def slope(self, point: Point) -> float:
         """Derivative in ``t`` of the objective at a point of this line."""
-        scores, alpha = self._look_along(), self._start.objective.alpha
-        return float(point.score_point.gradient @ scores + alpha * np.dot(point.w, self._direction))
-
-
-class LineAfar(Line):
-    """The objective on a line where scores do not travel: every trial is a whole evaluation."""
-
-    def at(self, t: float) -> Point:
-        """Return the point ``w + t * direction``."""
-        return self._start.objective.at(self._start.w + t * self._direction)
-
-    def slope(self, point: Point) -> float:
-        """Derivative in ``t`` of the objective at a point of this line."""
-        alpha = self._start.objective.alpha
-        return float((point.risk_gradient + alpha * point.w) @ self._direction)
+        objective = self._start.objective
+        if point.has_scores:
+            along = float(point.score_gradient @ self._look_along())
+        else:
+            along = float(point.risk_gradient @ self._direction)
+        return along + objective.penalty.slope(point.w, self._direction, objective.alpha)

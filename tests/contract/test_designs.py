@@ -182,20 +182,52 @@ def test_fused_equals_its_parts(case, name, weight):
     design = case.design()
     assert design.fuses(loss)
     w, v = case.rng.normal(size=(2, N_COLS))
-    scores, value, gradient, adjoint = design.fused(w, loss)
+    found = design.evaluate(w, loss)
     apart = loss.at(design.scores(w))
-    assert np.array_equal(scores, design.scores(w))
-    assert value == pytest.approx(apart.value, rel=1e-12)
-    assert relative_error(gradient, apart.gradient) < 1e-12
-    assert relative_error(adjoint, design.adjoint(apart.gradient)) < 1e-12
-    product = design.fused_hvp(v, scores, loss)
+    assert found.w is w
+    assert np.array_equal(found.scores, design.scores(w))
+    assert found.value == pytest.approx(apart.value, rel=1e-12)
+    assert relative_error(found.score_gradient, apart.gradient) < 1e-12
+    assert relative_error(found.gradient, design.adjoint(apart.gradient)) < 1e-12
+    product = design.hvp(w, v, loss, found.scores)
     assert relative_error(product, design.adjoint(apart.hvp(design.scores(v)))) < 1e-12
+    assert np.array_equal(product, design.hvp(w, v, loss))
+
+
+@pytest.mark.parametrize("name", QUERY_LOSSES)
+def test_a_split_evaluation_is_its_parts(case, name):
+    """One long ranking: scores and loss now, the adjoint when somebody asks for the gradient."""
+    view = random_view(case.rng, [N_ROWS])
+    loss = QUERY_LOSSES[name](view, weighting="pairs", n_threads=1)
+    design = case.design()
+    assert not design.fuses(loss)
+    assert design.brings_scores(loss)
+    w, v = case.rng.normal(size=(2, N_COLS))
+    found, apart = design.evaluate(w, loss), loss.at(design.scores(w))
+    assert found.w is w
+    assert found.gradient is None
+    assert np.array_equal(found.scores, design.scores(w))
+    assert found.value == apart.value
+    assert np.array_equal(found.score_gradient, apart.gradient)
+    product = design.hvp(w, v, loss, found.scores)
+    assert np.array_equal(product, design.adjoint(apart.hvp(design.scores(v))))
+    assert np.array_equal(product, design.hvp(w, v, loss))
+
+
+@pytest.mark.parametrize("sizes", [SIZES, [N_ROWS]], ids=["fused", "split"])
+def test_an_evaluation_says_how_much_of_x_it_read(case, sizes):
+    loss = QUERY_LOSSES["hinge"](random_view(case.rng, sizes), weighting="pairs", n_threads=1)
+    design, fused = case.design(), sizes is SIZES
+    assert design.evaluate(case.rng.normal(size=N_COLS), loss).passes == (1.0 if fused else 0.5)
+    at_origin = design.evaluate(np.zeros(N_COLS), loss)
+    assert at_origin.passes == (1.0 if fused else 0.0)
+    assert not at_origin.scores.any()
 
 
 @pytest.mark.parametrize("n_threads", [2, 4])
 def test_bits_do_not_depend_on_the_threads(case, n_threads):
     view = random_view(case.rng, SIZES)
-    native = QUERY_LOSSES["squared_hinge"](view, weighting="pairs", n_threads=1)
+    loss = QUERY_LOSSES["squared_hinge"](view, weighting="pairs", n_threads=1)
     one, many = case.design(1), case.design(n_threads)
     w, v, g = case.rng.normal(size=N_COLS), case.rng.normal(size=N_COLS), case.rng.normal(size=N_ROWS)
     assert np.array_equal(many.scores(w), one.scores(w))
@@ -203,10 +235,11 @@ def test_bits_do_not_depend_on_the_threads(case, n_threads):
     W, G = case.rng.normal(size=(6, N_COLS)), case.rng.normal(size=(6, N_ROWS))
     assert np.array_equal(many.scores_block(W), one.scores_block(W))
     assert np.array_equal(many.adjoint_block(G), one.adjoint_block(G))
-    for mine, other in zip(many.fused(w, native), one.fused(w, native), strict=True):
-        assert np.array_equal(mine, other)
+    assert one.fuses(loss)
+    mine, other = vars(many.evaluate(w, loss)), vars(one.evaluate(w, loss))
+    assert all(np.array_equal(mine[name], other[name]) for name in other)
     scores = one.scores(w)
-    assert np.array_equal(many.fused_hvp(v, scores, native), one.fused_hvp(v, scores, native))
+    assert np.array_equal(many.hvp(w, v, loss, scores), one.hvp(w, v, loss, scores))
 
 
 def test_centred_squares_and_products_of_all_rows_equal_the_definition(case):

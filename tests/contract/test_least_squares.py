@@ -255,12 +255,12 @@ def test_a_design_fuses_the_loss(weight):
     loss, design = case.loss(), MatrixDesign(X, n_threads=2)
     assert design.fuses(loss)
     w, v = case.rng.normal(size=(2, 13))
-    scores, value, gradient, adjoint = design.fused(w, loss)
+    found = design.evaluate(w, loss)
     apart = loss.at(X @ w)
-    assert value == pytest.approx(apart.value, rel=ROUNDING)
-    assert relative_error(gradient, apart.gradient) < ROUNDING
-    assert relative_error(adjoint, X.T @ apart.gradient) < ROUNDING
-    assert relative_error(design.fused_hvp(v, scores, loss), X.T @ apart.hvp(X @ v)) < ROUNDING
+    assert found.value == pytest.approx(apart.value, rel=ROUNDING)
+    assert relative_error(found.score_gradient, apart.gradient) < ROUNDING
+    assert relative_error(found.gradient, X.T @ apart.gradient) < ROUNDING
+    assert relative_error(design.hvp(w, v, loss, found.scores), X.T @ apart.hvp(X @ v)) < ROUNDING
 
 
 def test_label_differences_as_magnitudes_give_the_scored_form():

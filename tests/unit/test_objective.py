@@ -7,8 +7,10 @@ from scipy import sparse
 from brute_force import pairs_of, query_pairs, random_view, relative_error, risk
 from marginrank.data import RankingData
 from marginrank.designs import ColumnTransform, MatrixDesign, TransformedDesign
+from marginrank.designs.remote import RemoteDesign
 from marginrank.losses import QUERY_LOSSES, HingePreferences
 from marginrank.objective import Objective, natural_alpha
+from marginrank.storage.engines import RemoteMatrix, SerialEngine
 
 ALPHA = 0.03
 N_COLS = 6
@@ -23,9 +25,9 @@ class Case:
         self.X = self.rng.normal(size=(len(self.view.y), N_COLS))
         self.pairs = query_pairs(self.view)
 
-    def objective(self):
+    def objective(self, design=None):
         loss = QUERY_LOSSES[self.name](self.view, weighting="pairs", n_threads=1)
-        return Objective(MatrixDesign(self.X, n_threads=1), loss, ALPHA)
+        return Objective(MatrixDesign(self.X, n_threads=1) if design is None else design, loss, ALPHA)
 
     def draw(self):
         return self.rng.normal(size=N_COLS)
@@ -54,12 +56,17 @@ def smooth_case(kind):
     return Case(kind, "squared_hinge")
 
 
+def remote(X, bounds):
+    engine = SerialEngine(lambda k: X[bounds[k] : bounds[k + 1]])
+    return RemoteDesign(RemoteMatrix(engine, bounds, X.shape[1], X.dtype))
+
+
 def gradient(point):
     return point.risk_gradient + point.objective.alpha * point.w
 
 
 def test_the_kind_of_pass_is_as_meant(kind):
-    assert (Case(kind, "hinge").objective().fused_loss is not None) == (kind == "fused")
+    assert Case(kind, "hinge").objective().fused == (kind == "fused")
 
 
 def test_value_and_gradient_equal_the_definition(case):
@@ -180,6 +187,30 @@ class TestPasses:
         line.slope(line.at(0.5))
         assert objective.passes == before + 1.0
 
+    def test_a_refused_trial_of_a_split_line_costs_no_adjoint(self, monkeypatch):
+        objective = Case("split", "hinge").objective()
+        start = objective.at(np.ones(N_COLS))
+        adjoints = []
+        monkeypatch.setattr(type(objective.design), "adjoint", lambda design, g: adjoints.append(g))
+        line = start.along(np.ones(N_COLS))
+        for t in (1.0, 0.5, 2.0):
+            line.slope(line.at(t))
+        assert not adjoints
+
+    def test_remote_rows_take_a_pass_a_trial_and_half_of_one_more_for_a_hessian_product(self):
+        case = Case("fused", "squared_hinge")
+        objective = case.objective(remote(case.X, case.view.query_ptr[::10]))
+        start = objective.at(np.ones(N_COLS))
+        assert objective.passes == 1.0
+        line = start.along(np.ones(N_COLS))
+        for t in (1.0, 1e-9, 2.0):
+            line.slope(line.at(t))
+        assert objective.passes == 4.0
+        start.hvp(np.ones(N_COLS))
+        assert objective.passes == 5.5
+        start.scores  # noqa: B018
+        assert objective.passes == 6.0
+
 
 def test_a_scaled_objective_is_that_of_the_scaled_matrix(case):
     scale = case.rng.lognormal(size=N_COLS)
@@ -208,7 +239,7 @@ def test_explicit_pairs_are_never_fused():
     X = np.random.default_rng(2).normal(size=(5, 2))
     loss = HingePreferences(pairs_of([[0, 1], [2, 3]]), 5, n_threads=1)
     objective = Objective(MatrixDesign(X, n_threads=1), loss, ALPHA)
-    assert objective.fused_loss is None
+    assert not objective.fused
     w = np.array([0.3, -0.2])
     slack = 1 - (X[[0, 2]] @ w - X[[1, 3]] @ w)
     assert objective.at(w).risk == pytest.approx(np.maximum(0, slack).mean(), rel=1e-14)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,36 @@ class ProductRounding:
     adjoint_steps: float
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """A loss at the scores ``X w``, with what the pass over X had of it.
+
+    Attributes
+    ----------
+    w : ndarray
+        The coefficients.
+    value : float
+        The risk.
+    gradient : ndarray or None
+        ``X' g`` of a (sub)gradient g of the loss; None where that takes another product with X.
+    scores, score_gradient : ndarray or None
+        ``X w`` and g; None where they stay with rows that lie elsewhere.
+    """
+
+    w: Vector
+    value: float
+    gradient: Vector | None = None
+    scores: Vector | None = None
+    score_gradient: Vector | None = None
+
+    @property
+    def passes(self) -> float:
+        """Passes over X: a whole one that had the gradient, half of one that had not, none at the origin."""
+        if self.gradient is not None:
+            return 1.0
+        return 0.5 if self.w.any() else 0.0
+
+
 class Design(Protocol):
     """Products with a matrix whose rows are taken in the order of the loss."""
 
@@ -55,14 +86,17 @@ class Design(Protocol):
     def adjoint_block(self, G: Vector) -> Vector:
         """Return ``G X``: the adjoint of each row of G, in one read of X for up to eight of them."""
 
+    def evaluate(self, w: Vector, loss: Loss) -> Evaluation:
+        """Evaluate a loss at ``X w``, in the form of pass that suits both."""
+
+    def hvp(self, w: Vector, v: Vector, loss: Loss, scores: Vector | None = None) -> Vector:
+        """Return ``X' H(X w) X v``; the scores ``X w``, where they exist, save making them again."""
+
     def fuses(self, loss: Loss) -> bool:
-        """Whether the fused products pay for this loss: many queries, each small enough for the cache."""
+        """Whether a pass that evaluates this loss has the gradient, too."""
 
-    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
-        """Return scores, value and gradient of the loss there, and ``X' g``, in one read of X."""
-
-    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
-        """Return ``X' H(scores) X v`` in one read of X."""
+    def brings_scores(self, loss: Loss) -> bool:
+        """Whether an evaluation of this loss has the scores; they may stay with rows that lie elsewhere."""
 
     def rounding(self) -> ProductRounding:
         """Return how far the products may be rounded; one read of X for the first call."""
@@ -79,20 +113,41 @@ class Design(Protocol):
         """
 
 
-@runtime_checkable
-class EvaluatesRisk(Protocol):
-    """What designs have beside that have a loss evaluated where its rows are, so that no score travels."""
-
-    def evaluates(self, loss: Loss) -> bool:
-        """Whether every query lies in one place."""
-
-    def risk(self, w: Vector, loss: Loss) -> tuple[float, Vector]:
-        """Return the value of the loss at ``X w`` and ``X' g`` of its gradient there."""
-
-    def risk_hvp(self, w: Vector | None, v: Vector, loss: Loss) -> Vector:
-        """Return ``X' H(X w) X v``; None for ``w`` stands for a Hessian that is the same everywhere."""
+def scores_at(design: Design, w: Vector) -> Vector:
+    """Return ``X w``; the origin, where most runs start, costs nothing."""
+    return design.scores(w) if w.any() else np.zeros(design.shape[0])
 
 
-def evaluating(design: Design, loss: Loss) -> EvaluatesRisk | None:
-    """Return the design as one that evaluates this loss, if it does."""
-    return design if isinstance(design, EvaluatesRisk) and design.evaluates(loss) else None
+def split_evaluation(design: Design, w: Vector, loss: Loss) -> Evaluation:
+    """Evaluate a loss at all scores; the adjoint is left to those who ask for the gradient."""
+    scores = scores_at(design, w)
+    point = loss.at(scores)
+    return Evaluation(w, point.value, None, scores, point.gradient)
+
+
+class LocalDesign(Design):
+    """Base of the designs whose scores exist here: a pass is fused where that pays, and split elsewhere."""
+
+    @abstractmethod
+    def _fused(self, w: Vector, loss: Loss) -> Evaluation:
+        """Evaluate a loss, with ``X' g``, in one read of X."""
+
+    @abstractmethod
+    def _fused_hvp(self, v: Vector, loss: Loss, scores: Vector) -> Vector:
+        """Return ``X' H(scores) X v`` in one read of X."""
+
+    def brings_scores(self, loss: Loss) -> bool:
+        """Whether an evaluation of this loss has the scores: always."""
+        del loss
+        return True
+
+    def evaluate(self, w: Vector, loss: Loss) -> Evaluation:
+        """Evaluate a loss at ``X w``."""
+        return self._fused(w, loss) if self.fuses(loss) else split_evaluation(self, w, loss)
+
+    def hvp(self, w: Vector, v: Vector, loss: Loss, scores: Vector | None = None) -> Vector:
+        """Return ``X' H(X w) X v``."""
+        at = scores_at(self, w) if scores is None else scores
+        if self.fuses(loss):
+            return self._fused_hvp(v, loss, at)
+        return self.adjoint(loss.hvp(at, scores_at(self, v)))

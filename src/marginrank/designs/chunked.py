@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
 from marginrank.data.matrices import in_memory
-from marginrank.designs.base import Design, ProductRounding
+from marginrank.designs.base import Design, Evaluation, LocalDesign, ProductRounding
 from marginrank.designs.blocks import groups, run_parallel
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, merged_ranges, shifted_rows
 from marginrank.designs.matrix import MatrixDesign, MatrixProducts
@@ -79,7 +79,7 @@ def matrix_design(
     return plain if transform.is_within_products else TransformedDesign(plain, transform)
 
 
-class ChunkedDesign:
+class ChunkedDesign(LocalDesign):
     """Rows of a matrix in chunks, in the order of the loss.
 
     Parameters
@@ -118,6 +118,7 @@ class ChunkedDesign:
         self._transform = transform
         self._n_threads = n_threads
         self._sections = X.sections(rows)
+        self._asked: tuple[Loss, bool] | None = None
         self.shape = (X.shape[0] if rows is None else len(rows), X.shape[1])
 
     def scores(self, w: Vector) -> Vector:
@@ -183,12 +184,16 @@ class ChunkedDesign:
 
     def fuses(self, loss: Loss) -> bool:
         """Whether the loss can be evaluated chunk by chunk, so that a pass reads the data once."""
+        if self._asked is None or self._asked[0] is not loss:  # one chunk must be opened to know
+            self._asked = loss, self._can_fuse(loss)
+        return self._asked[1]
+
+    def _can_fuse(self, loss: Loss) -> bool:
         if len(self._sections) == 1:
             return any(self._visit(lambda section, products, n_threads: products.fuses(loss)))
         return query_ranges(self._sections, loss.query_ptr) is not None
 
-    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
-        """Return scores, value and gradient of the loss there, and ``X' g``, in one read of X."""
+    def _fused(self, w: Vector, loss: Loss) -> Evaluation:
         scores, gradient = np.empty(self.shape[0]), np.empty(self.shape[0])
         ranges, values, adjoint = self._ranges(loss), TreeSum(), TreeSum()
         kernel: QueryLoss = loss.kernel
@@ -205,10 +210,9 @@ class ChunkedDesign:
         for value, sums in self._map(part):
             values.add(value)
             adjoint.add(sums)
-        return scores, float(values.result()), gradient, adjoint.result()
+        return Evaluation(w, float(values.result()), adjoint.result(), scores, gradient)
 
-    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
-        """Return ``X' H(scores) X v`` in one read of X."""
+    def _fused_hvp(self, v: Vector, loss: Loss, scores: Vector) -> Vector:
         direction, product = np.empty(self.shape[0]), np.empty(self.shape[0])
         ranges = self._ranges(loss)
         kernel: QueryLoss = loss.kernel

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs.base import Design, ProductRounding
+from marginrank.designs.base import Design, Evaluation, ProductRounding
 from marginrank.designs.blocks import BlockMap, map_features, map_rows
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.recomputed import RecomputedDesign
@@ -83,17 +84,24 @@ class FactoredDesign:
         return through_factor(self._inner.rounding(), self._factor)
 
     def fuses(self, loss: Loss) -> bool:
-        """Whether the fused products pay for this loss."""
+        """Whether a pass that evaluates this loss has the gradient, too."""
         return self._inner.fuses(loss)
 
-    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
-        """Return scores, value and gradient of the loss there, and the adjoint of that gradient."""
-        scores, value, gradient, adjoint = self._inner.fused(self._forward(w), loss)
-        return scores, value, gradient, self._backward(adjoint)
+    def brings_scores(self, loss: Loss) -> bool:
+        """Whether an evaluation of this loss has the scores."""
+        return self._inner.brings_scores(loss)
 
-    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
-        """Return ``F' B' H(scores) B F v``."""
-        return self._backward(self._inner.fused_hvp(self._forward(v), scores, loss))
+    def evaluate(self, w: Vector, loss: Loss) -> Evaluation:
+        """Evaluate a loss at ``B (F w)``."""
+        found = self._inner.evaluate(self._forward(w), loss)
+        gradient = None if found.gradient is None else self._backward(found.gradient)
+        return replace(found, w=w, gradient=gradient)
+
+    def hvp(self, w: Vector, v: Vector, loss: Loss, scores: Vector | None = None) -> Vector:
+        """Return ``F' B' H B F v``."""
+        at = self.scores(w) if scores is None else scores
+        # Mapped rows lie here, so the scores say it all, and a product with the factor is saved.
+        return self._backward(self._inner.hvp(w, self._forward(v), loss, at))
 
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
         """Estimate the weighted squares of the columns of ``B F``, centred within queries."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
 from marginrank.data.matrices import is_sparse
-from marginrank.designs.base import ProductRounding
+from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, shifted_rows
 from marginrank.designs.rounding import product_rounding, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
@@ -143,12 +143,6 @@ class MatrixProducts:
         """Whether they pay for so many queries, the longest of so many rows."""
         return n_queries >= _FUSED_QUERIES and longest * self._native.row_bytes <= _FUSED_QUERY_BYTES
 
-    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
-        """Return scores, value and gradient of the loss there, and ``X' g``, in one read of X."""
-        scores, gradient = np.empty(self.shape[0]), np.empty(self.shape[0])
-        value, out = self.fused_queries(w, loss.kernel, scores, gradient, 0, loss.n_queries)
-        return scores, value, gradient, out
-
     def fused_queries(
         self, w: Vector, loss: QueryLoss, scores: Vector, gradient: Vector, first: int, last: int
     ) -> tuple[float, Vector]:
@@ -161,11 +155,6 @@ class MatrixProducts:
         with self._partial_lock:
             value = self._native.fused(loss, w, scores, gradient, self._partial, out, threads, first, last)
         return value, out
-
-    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
-        """Return ``X' H(scores) X v`` in one read of X."""
-        direction, product = np.empty(self.shape[0]), np.empty(self.shape[0])
-        return self.fused_hvp_queries(v, loss.kernel, scores, direction, product, 0, loss.n_queries)
 
     def fused_hvp_queries(
         self,
@@ -189,7 +178,7 @@ class MatrixProducts:
         return out
 
 
-class MatrixDesign(MatrixProducts):
+class MatrixDesign(MatrixProducts, LocalDesign):
     """Rows of a matrix in memory, in the order of the loss.
 
     Parameters
@@ -217,6 +206,15 @@ class MatrixDesign(MatrixProducts):
         self._rows = rows
         per_row = X.nnz / max(1, X.shape[0]) if is_sparse(X) else X.shape[1]
         self._n_stored = per_row * self.shape[0]
+
+    def _fused(self, w: Vector, loss: Loss) -> Evaluation:
+        scores, gradient = np.empty(self.shape[0]), np.empty(self.shape[0])
+        value, adjoint = self.fused_queries(w, loss.kernel, scores, gradient, 0, loss.n_queries)
+        return Evaluation(w, value, adjoint, scores, gradient)
+
+    def _fused_hvp(self, v: Vector, loss: Loss, scores: Vector) -> Vector:
+        direction, product = np.empty(self.shape[0]), np.empty(self.shape[0])
+        return self.fused_hvp_queries(v, loss.kernel, scores, direction, product, 0, loss.n_queries)
 
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
         """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""

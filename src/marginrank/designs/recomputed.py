@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import _kernels
-from marginrank.designs.base import ProductRounding
+from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding
 from marginrank.designs.blocks import (
     MAX_GROUPS,
     BlockMap,
@@ -36,7 +36,7 @@ _FUSED_QUERIES = 8
 Visit = Callable[[Any, int, int, Vector], None]
 
 
-class RecomputedDesign:
+class RecomputedDesign(LocalDesign):
     """The blocks of a map over rows of X, in the order of the loss, recomputed in every pass.
 
     Parameters
@@ -134,8 +134,7 @@ class RecomputedDesign:
         longest = loss.longest_query * self.shape[1] * self._map.dtype.itemsize
         return loss.n_queries >= _FUSED_QUERIES and longest <= _FUSED_QUERY_BYTES
 
-    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
-        """Return scores, value and gradient of the loss there, and ``Z' g``, evaluating the map once."""
+    def _fused(self, w: Vector, loss: Loss) -> Evaluation:
         scores, gradient = np.empty(self.shape[0]), np.empty(self.shape[0])
         runs, bounds = self._runs(loss)
         kernel = loss.kernel
@@ -149,10 +148,9 @@ class RecomputedDesign:
             _adjoint(block, gradient[first:last], out)
 
         adjoint = self._summed(bounds, visit)
-        return scores, float(values.sum()), gradient, adjoint
+        return Evaluation(w, float(values.sum()), adjoint, scores, gradient)
 
-    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
-        """Return ``Z' H(scores) Z v``, evaluating the map once."""
+    def _fused_hvp(self, v: Vector, loss: Loss, scores: Vector) -> Vector:
         direction, product = np.empty(self.shape[0]), np.empty(self.shape[0])
         runs, bounds = self._runs(loss)
         kernel = loss.kernel

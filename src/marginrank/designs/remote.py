@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs.base import ProductRounding
+from marginrank.designs.base import Evaluation, ProductRounding, scores_at, split_evaluation
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, merged_ranges, shifted_rows
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.rounding import product_rounding, tree_depth
@@ -102,32 +102,28 @@ class RemoteDesign:
         return product_rounding(replace(self._transform, known=self.column_range), self._adjoint_depth)
 
     def fuses(self, loss: Loss) -> bool:
-        """Never: scores would travel to no use; see ``evaluates``."""
-        del loss
-        return False
-
-    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
-        """Refuse."""
-        raise NotImplementedError("Rows that lie elsewhere have the loss evaluated there, or not at all.")
-
-    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
-        """Refuse."""
-        raise NotImplementedError("Rows that lie elsewhere have the loss evaluated there, or not at all.")
-
-    def evaluates(self, loss: Loss) -> bool:
-        """Whether every query lies in one chunk."""
+        """Whether every query lies in one chunk, so that the loss is evaluated there."""
         return query_ranges(self._sections, loss.query_ptr) is not None
 
-    def risk(self, w: Vector, loss: Loss) -> tuple[float, Vector]:
-        """Return the value of the loss at ``X w`` and ``X' g`` of its gradient there."""
+    def brings_scores(self, loss: Loss) -> bool:
+        """Whether an evaluation of this loss has the scores: only where it is evaluated here."""
+        return not self.fuses(loss)
+
+    def evaluate(self, w: Vector, loss: Loss) -> Evaluation:
+        """Evaluate a loss at ``X w``, with its gradient where it is evaluated with the chunks."""
+        if not self.fuses(loss):
+            return split_evaluation(self, w, loss)
         self._holding(loss)
         total = self._sum(_risk, w)
-        return float(total[-1]), total[:-1].copy()
+        return Evaluation(w, float(total[-1]), total[:-1].copy())
 
-    def risk_hvp(self, w: Vector | None, v: Vector, loss: Loss) -> Vector:
-        """Return ``X' H(X w) X v``; None for ``w`` stands for a Hessian that is the same everywhere."""
+    def hvp(self, w: Vector, v: Vector, loss: Loss, scores: Vector | None = None) -> Vector:
+        """Return ``X' H(X w) X v``; scores are made again where the chunks are."""
+        if not self.fuses(loss):
+            at = scores_at(self, w) if scores is None else scores
+            return self.adjoint(loss.hvp(at, self.scores(v)))
         self._holding(loss)
-        return self._sum(_risk_hvp, (w, v))
+        return self._sum(_risk_hvp, (w if w.any() else None, v))
 
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
         """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""
@@ -215,19 +211,14 @@ def _depth(held: _Products, shared: None, own: None) -> NDArray[np.int64]:
 
 def _risk(held: _Products, w: Vector, own: None) -> Vector:
     """Return the gradient with the value behind it, so that one sum adds both."""
-    design, loss = held
-    if design.fuses(loss):
-        _, value, _, gradient = design.fused(w, loss)
-    else:
-        point = loss.at(design.scores(w))
-        value, gradient = point.value, design.adjoint(point.gradient)
-    return np.append(gradient, value)
+    found = held.design.evaluate(w, held.loss)
+    gradient = found.gradient
+    if gradient is None:
+        assert found.score_gradient is not None  # the rows lie here
+        gradient = held.design.adjoint(found.score_gradient)
+    return np.append(gradient, found.value)
 
 
 def _risk_hvp(held: _Products, shared: tuple[Vector | None, Vector], own: None) -> Vector:
-    (design, loss), (w, v) = held, shared
-    scores = np.zeros(design.shape[0]) if w is None else design.scores(w)
-    if design.fuses(loss):
-        return design.fused_hvp(v, scores, loss)
-    product = loss.point(scores, 0.0, scores).hvp(design.scores(v))
-    return design.adjoint(product)
+    w, v = shared
+    return held.design.hvp(np.zeros(len(v)) if w is None else w, v, held.loss)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from marginrank._kernels import QueryLoss
+from marginrank.designs.base import Evaluation
 from marginrank.designs.blocks import run_parallel
 from marginrank.designs.columns import IDENTITY, ColumnTransform
 from marginrank.designs.matrix import MatrixProducts
@@ -211,6 +212,7 @@ class _QueryJob(_Job):
 class _FusedJob(_QueryJob):
     def __init__(self, wish: FusedWish, places: _Places) -> None:
         super().__init__(wish.w, wish.loss, places)
+        self._w = wish.w
         self._values: dict[int, Vector] = {}
 
     def evaluations(self, number: int) -> list[Callable[[], None]]:
@@ -223,11 +225,12 @@ class _FusedJob(_QueryJob):
 
         return [partial(evaluate, k) for k in range(len(runs))]
 
-    def answer(self) -> tuple[Vector, float, Vector, Vector]:
+    def answer(self) -> Evaluation:
         value = TreeSum()
         for _, values in sorted(self._values.items()):
             value.add(float(values.sum()))
-        return self._scores, float(value.result()), self._product, self.sum.result()[0]
+        adjoint = self.sum.result()[0]
+        return Evaluation(self._w, float(value.result()), adjoint, self._scores, self._product)
 
 
 class _HessianJob(_QueryJob):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from marginrank.designs.base import Design, ProductRounding
+from marginrank.designs.base import Design, Evaluation, LocalDesign, ProductRounding
 from marginrank.designs.lockstep import Asks
 from marginrank.designs.rounding import steps
 from marginrank.losses.base import Loss
@@ -58,7 +58,7 @@ class HessianWish:
 Wish = ScoresWish | AdjointWish | FusedWish | HessianWish
 
 
-class SharingDesign:
+class SharingDesign(LocalDesign):
     """The design of one of several folds, whose products are made together with those of the others.
 
     Parameters
@@ -107,13 +107,11 @@ class SharingDesign:
         """Whether fused products are made together and pay for this loss."""
         return self._fusing and self._own.fuses(loss)
 
-    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
-        """Return scores, value and gradient of the loss there, and ``X' g``, in one read of X."""
-        scores, value, gradient, adjoint = self._asks.ask(FusedWish(w, loss))
-        return scores, value, gradient, adjoint
+    def _fused(self, w: Vector, loss: Loss) -> Evaluation:
+        found: Evaluation = self._asks.ask(FusedWish(w, loss))
+        return found
 
-    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
-        """Return ``X' H(scores) X v`` in one read of X."""
+    def _fused_hvp(self, v: Vector, loss: Loss, scores: Vector) -> Vector:
         return np.asarray(self._asks.ask(HessianWish(v, scores, loss)))
 
     def centred_squares(self, row_weight: Vector, query_ptr: Rows) -> Vector:

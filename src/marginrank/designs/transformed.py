@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs.base import Design, EvaluatesRisk, ProductRounding, evaluating
+from marginrank.designs.base import Design, Evaluation, ProductRounding
 from marginrank.designs.columns import ColumnTransform
 from marginrank.designs.rounding import steps
 from marginrank.losses.base import Loss
@@ -55,36 +55,23 @@ class TransformedDesign:
         return ProductRounding(column, steps(inner.scores_steps), steps(inner.adjoint_steps))
 
     def fuses(self, loss: Loss) -> bool:
-        """Whether the fused products pay for this loss."""
+        """Whether a pass that evaluates this loss has the gradient, too."""
         return self._inner.fuses(loss)
 
-    def fused(self, w: Vector, loss: Loss) -> tuple[Vector, float, Vector, Vector]:
-        """Return scores, value and gradient of the loss there, and the adjoint of that gradient."""
-        scores, value, gradient, adjoint = self._inner.fused(self._transform.raw(w), loss)
-        return scores, value, gradient, self._transform.raw(adjoint)
+    def brings_scores(self, loss: Loss) -> bool:
+        """Whether an evaluation of this loss has the scores."""
+        return self._inner.brings_scores(loss)
 
-    def fused_hvp(self, v: Vector, scores: Vector, loss: Loss) -> Vector:
-        """Return ``D^-1 X' H(scores) X D^-1 v``."""
-        return self._transform.raw(self._inner.fused_hvp(self._transform.raw(v), scores, loss))
+    def evaluate(self, w: Vector, loss: Loss) -> Evaluation:
+        """Evaluate a loss at ``X D^-1 w``."""
+        found = self._inner.evaluate(self._transform.raw(w), loss)
+        gradient = None if found.gradient is None else self._transform.raw(found.gradient)
+        return replace(found, w=w, gradient=gradient)
 
-    def evaluates(self, loss: Loss) -> bool:
-        """Whether the loss is evaluated where its rows are."""
-        return evaluating(self._inner, loss) is not None
-
-    def risk(self, w: Vector, loss: Loss) -> tuple[float, Vector]:
-        """Return the value of the loss and the adjoint of its gradient."""
-        value, gradient = self._afar(loss).risk(self._transform.raw(w), loss)
-        return value, self._transform.raw(gradient)
-
-    def risk_hvp(self, w: Vector | None, v: Vector, loss: Loss) -> Vector:
+    def hvp(self, w: Vector, v: Vector, loss: Loss, scores: Vector | None = None) -> Vector:
         """Return ``D^-1 X' H X D^-1 v``."""
-        at, direction = None if w is None else self._transform.raw(w), self._transform.raw(v)
-        return self._transform.raw(self._afar(loss).risk_hvp(at, direction, loss))
-
-    def _afar(self, loss: Loss) -> EvaluatesRisk:
-        inner = evaluating(self._inner, loss)
-        assert inner is not None
-        return inner
+        raw = self._transform.raw
+        return raw(self._inner.hvp(raw(w), raw(v), loss, scores))
 
     def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
         """Estimate the weighted squares of the scaled columns, centred within queries."""

@@ -86,8 +86,8 @@ class Loss(Protocol):
     def at(self, scores: Vector) -> ScorePoint:
         """Evaluate at the scores."""
 
-    def point(self, scores: Vector, value: float, gradient: Vector) -> ScorePoint:
-        """Wrap what a fused pass computed at the scores."""
+    def hvp(self, scores: Vector, direction: Vector) -> Vector:
+        """Return the product of the (generalised) Hessian at the scores with a direction."""
 
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
         """Return row weights and query offsets that give the diagonal of the Hessian.

@@ -116,11 +116,13 @@ class NativeLoss(ABC):
         """Evaluate at the scores."""
         gradient = np.empty(self.n_rows)
         value = self.kernel.evaluate(scores, gradient, self.n_threads)
-        return self.point(scores, value, gradient)
+        return ScorePoint(value, gradient, partial(self.hvp, scores))
 
-    def point(self, scores: Vector, value: float, gradient: Vector) -> ScorePoint:
-        """Wrap a value and a gradient that were computed at the scores."""
-        return ScorePoint(value, gradient, partial(self._hvp, scores))
+    def hvp(self, scores: Vector, direction: Vector) -> Vector:
+        """Return the product of the (generalised) Hessian at the scores with a direction."""
+        product = np.empty(self.n_rows)
+        self.kernel.hessian(scores, direction, product, self.n_threads)
+        return product
 
     @abstractmethod
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
@@ -143,8 +145,3 @@ class NativeLoss(ABC):
     def _by_row(self, values: Vector) -> Vector:
         """Repeat a value of each query for its rows."""
         return np.repeat(values, np.diff(self.query_ptr))
-
-    def _hvp(self, scores: Vector, direction: Vector) -> Vector:
-        product = np.empty(self.n_rows)
-        self.kernel.hessian(scores, direction, product, self.n_threads)
-        return product

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 from marginrank.designs import ColumnTransform, Design
-from marginrank.designs.base import evaluating
 from marginrank.losses import Loss
 from marginrank.objective import Objective, natural_alpha
 from marginrank.solvers import Callback, CuttingPlanes, Progress, Solver, SolverResult
@@ -86,7 +85,7 @@ class Training:
     @property
     def knows_scores(self) -> bool:
         """Whether scores come with the risk, as paths need them; they do not from rows that lie elsewhere."""
-        return evaluating(self.design, self.loss) is None
+        return self.design.brings_scores(self.loss)
 
     def release(self) -> None:
         """Let go of the design, not of its transform; it is made again if it is needed again."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from marginrank.designs.base import Design, evaluating
+from marginrank.designs.base import Design
 from marginrank.losses.base import Loss
 from marginrank.objective import Objective, Point, find_gradients
 from marginrank.rounding import UNIT, relative_gap, upward
@@ -82,7 +82,7 @@ class LeastSquaresCertificate:
         if targets is not None:
             labelled: Any = loss
             self._losses = [labelled.with_labels(y) for y in targets]
-        self._is_remote = targets is None and evaluating(design, loss) is not None
+        self._is_remote = targets is None and not design.brings_scores(loss)
         self.passes = 0.0
 
     def check(self, *models: Model) -> list[Claim]:
@@ -112,7 +112,7 @@ class LeastSquaresCertificate:
         else:
             scores = self._design.scores_block(np.ascontiguousarray(both))
             points = [
-                Point(one, w, p, one.loss.at(p), one.score_error(w))
+                one.at_scores(w, p, one.score_error(w))
                 for one, w, p in zip(objectives, both, scores, strict=True)
             ]
         return points[:n_targets], points[-n_targets:]

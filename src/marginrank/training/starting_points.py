@@ -54,7 +54,7 @@ def between(objective: Objective, lower: Knot, upper: Knot) -> Point:
 def nearest_start(objective: Objective, knots: Sequence[Knot]) -> Point:
     """Return the better of the last knot and what the last two of them lead to."""
     last = knots[-1]
-    points = [Point(objective, last.w, last.scores, objective.loss.at(last.scores), last.score_error)]
+    points = [objective.at_scores(last.w, last.scores, last.score_error)]
     if len(knots) > 1:
         points.append(between(objective, knots[-2], knots[-1]))
     return min(points, key=lambda point: point.value)

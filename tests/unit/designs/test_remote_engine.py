@@ -32,7 +32,7 @@ def matrix(kind="dense"):
     return sparse.csr_matrix(X) if kind == "csr" else X
 
 
-def afar(X, bounds, groups=None, n_threads=1):
+def remote(X, bounds, groups=None, n_threads=1):
     engine = SerialEngine(lambda k: X[bounds[k] : bounds[k + 1]], n_threads, groups)
     return RemoteMatrix(engine, bounds, X.shape[1], X.dtype)
 
@@ -97,7 +97,7 @@ def test_products_have_the_bits_of_chunks_here(kind, bounds, rows):
     W, G = rng.normal(size=(3, N_COLS)), rng.normal(size=(3, here.shape[0]))
     weight, ptr = rng.random(here.shape[0]), np.array([0, 100, here.shape[0]])
     for groups in placements(len(bounds) - 1):
-        there = matrix_design(afar(X, bounds, groups), rows, n_threads=1)
+        there = matrix_design(remote(X, bounds, groups), rows, n_threads=1)
         assert isinstance(there, RemoteDesign)
         assert there.shape == here.shape
         assert np.array_equal(there.scores(W[0]), here.scores(W[0]))
@@ -117,11 +117,12 @@ def test_losses_are_evaluated_where_the_rows_are(name):
     for groups in placements(len(BORDERS) - 1):
         for n_threads in (1, 2):
             design = TransformedDesign(
-                RemoteDesign(afar(X, BORDERS, groups, n_threads)), ColumnTransform(scale=scale)
+                RemoteDesign(remote(X, BORDERS, groups, n_threads)), ColumnTransform(scale=scale)
             )
             objective = Objective(design, loss, 0.1)
-            assert objective.afar is not None
+            assert not design.brings_scores(loss)
             point, expected = objective.at(w), want.at(w)
+            assert not point.has_scores
             assert point.value == pytest.approx(expected.value, rel=ROUNDING)
             assert relative_error(point.risk_gradient, expected.risk_gradient) < ROUNDING
             assert relative_error(point.scores, expected.scores) < ROUNDING
@@ -149,10 +150,40 @@ def test_parts_of_a_loss_survive_a_journey_and_add_up(name):
     assert np.array_equal(np.concatenate(gradient), point.gradient)
 
 
-def test_a_query_that_is_cut_is_not_evaluated_afar():
+def test_a_query_that_is_cut_is_evaluated_here():
     loss = LOSSES["hinge-pairs"]
-    assert RemoteDesign(afar(matrix(), BORDERS)).evaluates(loss)
-    assert not RemoteDesign(afar(matrix(), CUTS)).evaluates(loss)
+    whole, cut = RemoteDesign(remote(matrix(), BORDERS)), RemoteDesign(remote(matrix(), CUTS))
+    assert whole.fuses(loss)
+    assert not cut.fuses(loss)
+    w, v = np.random.default_rng(5).normal(size=(2, N_COLS))
+    there, here = whole.evaluate(w, loss), cut.evaluate(w, loss)
+    assert (there.scores is None, there.gradient is None) == (True, False)
+    assert (here.scores is None, here.gradient is None) == (False, True)
+    assert there.value == pytest.approx(here.value, rel=ROUNDING)
+    assert relative_error(there.gradient, cut.adjoint(here.score_gradient)) < ROUNDING
+    squared = LOSSES["squared_hinge-pairs"]
+    assert relative_error(whole.hvp(w, v, squared), cut.hvp(w, v, squared, here.scores)) < ROUNDING
+    assert np.array_equal(cut.hvp(w, v, squared), cut.hvp(w, v, squared, here.scores))
+
+
+def test_a_product_at_the_origin_needs_no_scores():
+    """Least squares multiply there, hundreds of times: nothing but the direction is sent."""
+    sent = []
+
+    class Listening(SerialEngine):
+        def tree_sum(self, held, operation, shared=None, each=None):
+            sent.append(shared)
+            return super().tree_sum(held, operation, shared, each)
+
+    X, loss = matrix(), LOSSES["least-squares"]
+    engine = Listening(lambda k: X[BORDERS[k] : BORDERS[k + 1]])
+    design = RemoteDesign(RemoteMatrix(engine, BORDERS, N_COLS, X.dtype))
+    v = np.random.default_rng(6).normal(size=N_COLS)
+    product = design.hvp(np.zeros(N_COLS), v, loss, np.zeros(N_ROWS))
+    assert relative_error(product, X.T @ loss.hvp(np.zeros(N_ROWS), X @ v)) < ROUNDING
+    ((w, direction),) = sent
+    assert w is None
+    assert direction is v
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
@@ -161,13 +192,13 @@ def test_columns_are_scaled_by_what_workers_count(kind, scale):
     X = matrix(kind)
     rows, weight = np.arange(0, N_ROWS, 3), np.random.default_rng(1).random(len(range(0, N_ROWS, 3))) + 0.1
     for kept, w in ((None, None), (rows, weight)):
-        got = column_scale(afar(X, CUTS), scale, kept, w)
+        got = column_scale(remote(X, CUTS), scale, kept, w)
         assert np.allclose(got, column_scale(X, scale, kept, w), rtol=1e-12)
 
 
 def test_rows_come_here_when_they_are_asked_for():
     X = matrix()
-    there = afar(X, BORDERS).select(np.arange(0, N_ROWS, 2))
+    there = remote(X, BORDERS).select(np.arange(0, N_ROWS, 2))
     assert np.array_equal(there[[5, 0, 5]], X[[10, 0, 10]])
     assert np.array_equal(there.select(np.array([1, 7]))[:], X[[2, 14]])
     assert there[[]].shape == (0, N_COLS)

@@ -111,16 +111,15 @@ def test_fused_products_over_chunks_are_those_of_the_rows_alone(X, name):
         loss = folds.loss(k, name)
         assert design.fuses(loss)
         w, v = vectors(2, N_COLS)
-        fused = design.fused(w, loss)
-        return *fused, design.fused_hvp(v, fused[0], loss)
+        found = design.evaluate(w, loss)
+        return *vars(found).values(), design.hvp(w, v, loss, found.scores)
 
     for k, found in enumerate(folds.run(work, work, work, work)):
         loss = folds.loss(k, name)
         w, v = vectors(2, N_COLS)
-        expected = folds.alone[k].fused(w, loss)
-        for mine, other in zip(
-            found, (*expected, folds.alone[k].fused_hvp(v, expected[0], loss)), strict=True
-        ):
+        alone = folds.alone[k].evaluate(w, loss)
+        expected = *vars(alone).values(), folds.alone[k].hvp(w, v, loss, alone.scores)
+        for mine, other in zip(found, expected, strict=True):
             assert relative_error(mine, other) < 1e-12
 
 
@@ -131,8 +130,8 @@ def test_whatever_folds_wish_for_each_chunk_is_loaded_once(X):
     folds.run(
         lambda design, k: design.scores(w),
         lambda design, k: design.adjoint(np.ones(len(rows[1]))),
-        lambda design, k: design.fused(w, losses[2]),
-        lambda design, k: design.fused_hvp(w, np.zeros(len(rows[3])), losses[3]),
+        lambda design, k: design.evaluate(w, losses[2]),
+        lambda design, k: design.hvp(np.zeros(N_COLS), w, losses[3], np.zeros(len(rows[3]))),
     )
     assert folds.loads == [0, 1, 2, 3]
 

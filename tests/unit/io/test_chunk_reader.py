@@ -43,10 +43,11 @@ def products(design, loss):
     rng = np.random.default_rng(1)
     n, p = design.shape
     W, G = rng.normal(size=(3, p)), rng.normal(size=(3, n))
-    scores, value, gradient, adjoint = design.fused(W[0], loss)
-    singles = (design.scores(W[1]), design.adjoint(G[1]), design.fused_hvp(W[2], scores, loss))
+    assert design.fuses(loss)
+    found = design.evaluate(W[0], loss)
+    singles = (design.scores(W[1]), design.adjoint(G[1]), design.hvp(W[0], W[2], loss, found.scores))
     blocks = (design.scores_block(W), design.adjoint_block(G))
-    return (scores, np.array(value), gradient, adjoint, *singles, *blocks)
+    return (*map(np.array, vars(found).values()), *singles, *blocks)
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

@@ -203,7 +203,7 @@ def test_fused_training_equals_evaluation_of_all_scores():
     loss = CombinedLoss(view, parts, n_threads=2)
     design = MatrixDesign(X, n_threads=2)
     objective = Objective(design, loss, 1e-2)
-    assert objective.fused_loss is not None
+    assert objective.fused
     w = np.random.default_rng(9).normal(size=X.shape[1])
     point, apart = objective.at(w), loss.at(X @ w)
     assert point.risk == pytest.approx(apart.value, rel=1e-13)

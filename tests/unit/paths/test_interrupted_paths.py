@@ -19,7 +19,7 @@ from marginrank.paths import (
 
 #: What takes time: products, and what is evaluated, decomposed or checked before and after a path.
 WORK = {
-    *("scores", "adjoint", "scores_block", "adjoint_block", "fused", "fused_hvp", "impatient", "at"),
+    *("scores", "adjoint", "scores_block", "adjoint_block", "_fused", "_fused_hvp", "impatient", "at"),
     *("centred_gram", "dense", "column_transform", "training_view", "coefficients"),
     *("gram_matrix", "distinct_points", "graph_pairs", "row_roots", "certified_values"),
 }
