@@ -185,7 +185,7 @@ def test_arrays_of_another_width_are_refused_in_the_words_of_scikit_learn(width)
 
 def test_missing_values_are_named_by_column():
     model = RankingModel([1.0, 2.0, 3.0], feature_names=NAMES)
-    frame = pd.DataFrame(X, columns=NAMES)
+    frame = pd.DataFrame(X.copy(), columns=NAMES)
     frame.loc[7, "stars"] = np.nan
     with refuses("X contains NaN .first at row 7, column 'stars'"):
         model.predict(frame)
