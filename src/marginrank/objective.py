@@ -2,7 +2,7 @@
 
 A design (the X side), a loss (the score side) and a penalty meet only here. The design chooses the form of a
 pass (``designs/base.py``), and an :class:`Evaluation` has what the pass had: the gradient, too, where it was
-fused, and the scores, unless they stay with rows that lie elsewhere.
+fused, and the scores, unless they stay with remote rows.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class Point:
 
     @cached_property
     def scores(self) -> Vector:
-        """The scores ``X w``; those of rows that lie elsewhere are made and sent when first asked for."""
+        """The scores ``X w``; those of remote rows are made and sent when first asked for."""
         found = self._evaluation.scores
         return self.objective.scores(self.w) if found is None else found
 
@@ -303,7 +303,7 @@ class Line:
 
     Where a pass has the gradient, the first trial is a whole one, because it is accepted most of the time and
     then its gradient is already there; ``X d`` follows from its scores by a difference. Where scores stay
-    with rows that lie elsewhere, every trial is a whole pass.
+    with remote rows, every trial is a whole pass.
     """
 
     def __init__(self, start: Point, direction: Vector) -> None:

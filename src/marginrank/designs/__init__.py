@@ -1,9 +1,9 @@
 """Designs: products with X and its transpose, whatever X is stored as."""
 
 from marginrank.designs.base import Design
-from marginrank.designs.chunked import ChunkedDesign, matrix_design
+from marginrank.designs.chunked import ChunkedDesign
 from marginrank.designs.columns import ColumnTransform
-from marginrank.designs.compared import ComparedRows, column_transform
+from marginrank.designs.compared import ComparedRows, column_transform, matrix_design
 from marginrank.designs.mapped import FactoredDesign, MappedRows, mapped_design
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.recomputed import RecomputedDesign

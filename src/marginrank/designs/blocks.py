@@ -6,8 +6,6 @@ threads, any blocks, and any rows beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -15,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.designs.row_products import RowProduct
-from marginrank.system.threads import in_this_context, one_blas_thread
+from marginrank.system.threads import run_parallel
 from marginrank.types import Matrix, MemoryMatrix
 
 # A block of mapped rows stays in the cache of one core between the product and what follows it.
@@ -97,25 +95,6 @@ def groups(n_blocks: int) -> list[range]:
     n_groups = min(n_blocks, MAX_GROUPS)
     bounds = [n_blocks * k // n_groups for k in range(n_groups + 1)] if n_groups else [0]
     return [range(first, last) for first, last in pairwise(bounds)]
-
-
-def run_parallel(work: Callable[[Any], None], items: Iterable[Any], n_threads: int) -> None:
-    """Call ``work`` on every item; the first exception, Ctrl-C included, stops the rest."""
-    todo = list(items)
-    with one_blas_thread():
-        if n_threads == 1 or len(todo) < 2:
-            for item in todo:
-                work(item)
-            return
-        with ThreadPoolExecutor(min(n_threads, len(todo))) as pool:
-            run = in_this_context(work)
-            futures = [pool.submit(run, item) for item in todo]
-            try:
-                for future in futures:
-                    future.result()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
 
 
 def take_rows(X: Matrix, rows: NDArray[np.int64] | None, first: int, last: int) -> MemoryMatrix:

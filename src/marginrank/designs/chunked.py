@@ -5,78 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.data.matrices import in_memory
-from marginrank.designs.base import Design, Evaluation, LocalDesign, ProductRounding
-from marginrank.designs.blocks import groups, run_parallel
+from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding, tree_depth
+from marginrank.designs.blocks import groups
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, merged_ranges, shifted_rows
-from marginrank.designs.matrix import MatrixDesign, MatrixProducts
-from marginrank.designs.remote import RemoteDesign
-from marginrank.designs.rounding import product_rounding, tree_depth
+from marginrank.designs.matrix import MatrixProducts
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.designs.section_queries import border_differences, section_queries
-from marginrank.designs.transformed import TransformedDesign
 from marginrank.losses.base import Loss
 from marginrank.storage.chunks import TreeSum, query_ranges
-from marginrank.storage.engines import RemoteMatrix
-from marginrank.types import Mask, Matrix, MemoryMatrix, Section, StoredMatrix, Vector
+from marginrank.system.threads import run_parallel
+from marginrank.types import Mask, MemoryMatrix, Section, StoredMatrix, Vector
 
 T = TypeVar("T")
 #: What is computed for a section, from its products, with so many threads.
 Part = Callable[[Section, MatrixProducts, int], T]
 Range = tuple[int, int]
-
-
-class PlainDesign(Design, Protocol):
-    """A design of columns as they are, but for a shift, which can tell about them."""
-
-    @property
-    def column_range(self) -> ColumnRange:
-        """Least and largest values of the columns as they are."""
-
-    def varying_columns(self, query_ptr: NDArray[np.int64], settled: Mask) -> Mask:
-        """Return the columns that differ between two rows of a query, and those that are settled already."""
-
-    def take(self, positions: NDArray[np.int64]) -> MemoryMatrix:
-        """Return the rows at these positions of the order of the loss, in memory."""
-
-
-def plain_design(
-    X: Matrix,
-    rows: NDArray[np.int64] | None = None,
-    transform: ColumnTransform = IDENTITY,
-    *,
-    n_threads: int,
-) -> PlainDesign:
-    """Return the design of rows of a matrix, wherever it lies, with the shift of a transform."""
-    if in_memory(X):
-        return MatrixDesign(X, rows, transform, n_threads=n_threads)
-    if isinstance(X, RemoteMatrix):
-        return RemoteDesign(X, rows, transform)
-    return ChunkedDesign(X, rows, transform, n_threads=n_threads)
-
-
-def matrix_design(
-    X: Matrix,
-    rows: NDArray[np.int64] | None = None,
-    transform: ColumnTransform = IDENTITY,
-    *,
-    n_threads: int,
-) -> Design:
-    """Return the design of rows of a matrix, wherever it lies, with transformed columns.
-
-    Examples
-    --------
-    >>> matrix_design(np.array([[1.0, 2.0]]), n_threads=1).scores(np.array([1.0, 1.0]))
-    array([3.])
-    """
-    plain = plain_design(X, rows, transform.within_products, n_threads=n_threads)
-    return plain if transform.is_within_products else TransformedDesign(plain, transform)
 
 
 class ChunkedDesign(LocalDesign):
@@ -101,7 +50,7 @@ class ChunkedDesign(LocalDesign):
     within rounding otherwise.
 
     A fused pass reads the data once, where every chunk ends with a query; a split one twice, and so one over
-    a chunk of a file whose queries do not fit the cache. Chunks that the kernels read take no memory beside
+    a chunk of a file whose queries do not fit the cache. Chunks that the kernels read take no memory but
     vectors of rows and features; of others this holds two, and a third one for a moment.
     """
 
@@ -180,7 +129,7 @@ class ChunkedDesign(LocalDesign):
 
     def rounding(self) -> ProductRounding:
         """Return how far the products may be rounded."""
-        return product_rounding(replace(self._transform, known=self.column_range), self._adjoint_depth)
+        return self._transform.rounding(self.column_range, self._adjoint_depth)
 
     def fuses(self, loss: Loss) -> bool:
         """Whether the loss can be evaluated chunk by chunk, so that a pass reads the data once."""

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data.matrices import csr_like, is_sparse
+from marginrank.designs.base import ProductRounding, steps
 from marginrank.types import Array, Mask, MemoryMatrix, Vector
+
+# A column has a large offset where its middle is more than so many times its range. Below, the offset costs
+# sums at most ten of their 53 bits. Above, all values lie within a factor of two of the middle, so that
+# subtracting it is exact.
+_LARGE_OFFSET = 1024.0
 
 
 class ColumnRange(NamedTuple):
@@ -46,6 +52,20 @@ def merged_ranges(parts: Iterable[ColumnRange]) -> ColumnRange:
     lows, highs, fulls, longest = zip(*parts, strict=True)
     low, high = np.min(lows, axis=0), np.max(highs, axis=0)
     return ColumnRange(low, high, np.all(fulls, axis=0), max(longest))
+
+
+def large_offset(low: Vector, high: Vector) -> Vector:
+    """Return the middle of columns that have a large common offset, from their range, and 0 for the others.
+
+    Examples
+    --------
+    >>> large_offset(np.array([1e9, 1.0]), np.array([1e9 + 2.0, 3.0])).tolist()
+    [1000000001.0, 0.0]
+    """
+    with np.errstate(over="ignore"):
+        width = high - low
+    middle = 0.5 * low + 0.5 * high
+    return np.where(np.abs(middle) > _LARGE_OFFSET * width, middle, 0.0)
 
 
 @dataclass(frozen=True)
@@ -91,9 +111,16 @@ class ColumnTransform:
         """Return values of the columns, 0 for those that are left out."""
         return values if self.constant is None else np.where(self.constant, 0.0, values)
 
+    def rounding(self, known: ColumnRange, adjoint_depth: int) -> ProductRounding:
+        """Return the rounding of products with columns of a known range, less their shift."""
+        shifts = 0 if self.shift is None else 1
+        return ProductRounding(
+            known.largest(self.shift), steps(known.longest + shifts), steps(adjoint_depth + shifts)
+        )
+
     @property
     def is_within_products(self) -> bool:
-        """Whether there is nothing to do beside the products."""
+        """Whether there is nothing to do outside the products."""
         return self.scale is None and self.constant is None
 
     @property

@@ -1,10 +1,10 @@
-"""Which rows are compared, which columns are constant there, and the transform that follows."""
+"""The design of rows wherever they lie, and the transform of columns that follows from those compared."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,66 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from marginrank.data.matrices import in_memory, is_sparse, stacked
-from marginrank.designs.chunked import PlainDesign, plain_design
-from marginrank.designs.columns import ColumnRange, ColumnTransform, rows_differ
-from marginrank.designs.scaling import Scale, column_scale, large_offset
+from marginrank.designs.base import Design
+from marginrank.designs.chunked import ChunkedDesign
+from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, large_offset, rows_differ
+from marginrank.designs.matrix import MatrixDesign
+from marginrank.designs.remote import RemoteDesign
+from marginrank.designs.scaling import Scale, column_scale
+from marginrank.designs.transformed import TransformedDesign
+from marginrank.storage.engines import RemoteMatrix
 from marginrank.types import Mask, Matrix, MemoryMatrix, Rows, StoredMatrix, Vector
 
 # Values of rows in chunks that are in memory at a time, while columns are looked through.
 _MOST_VALUES = 1 << 24
 _FIRST_PAIRS = 1024
+
+
+class PlainDesign(Design, Protocol):
+    """A design of columns as they are, but for a shift, which can tell about them."""
+
+    @property
+    def column_range(self) -> ColumnRange:
+        """Least and largest values of the columns as they are."""
+
+    def varying_columns(self, query_ptr: Rows, settled: Mask) -> Mask:
+        """Return the columns that differ between two rows of a query, and those that are settled already."""
+
+    def take(self, positions: Rows) -> MemoryMatrix:
+        """Return the rows at these positions of the order of the loss, in memory."""
+
+
+def plain_design(
+    X: Matrix,
+    rows: Rows | None = None,
+    transform: ColumnTransform = IDENTITY,
+    *,
+    n_threads: int,
+) -> PlainDesign:
+    """Return the design of rows of a matrix, wherever it lies, with the shift of a transform."""
+    if in_memory(X):
+        return MatrixDesign(X, rows, transform, n_threads=n_threads)
+    if isinstance(X, RemoteMatrix):
+        return RemoteDesign(X, rows, transform)
+    return ChunkedDesign(X, rows, transform, n_threads=n_threads)
+
+
+def matrix_design(
+    X: Matrix,
+    rows: Rows | None = None,
+    transform: ColumnTransform = IDENTITY,
+    *,
+    n_threads: int,
+) -> Design:
+    """Return the design of rows of a matrix, wherever it lies, with transformed columns.
+
+    Examples
+    --------
+    >>> matrix_design(np.array([[1.0, 2.0]]), n_threads=1).scores(np.array([1.0, 1.0]))
+    array([3.])
+    """
+    plain = plain_design(X, rows, transform.within_products, n_threads=n_threads)
+    return plain if transform.is_within_products else TransformedDesign(plain, transform)
 
 
 @dataclass(frozen=True)

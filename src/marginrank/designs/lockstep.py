@@ -1,4 +1,4 @@
-"""Several functions that go on together: each stops where it wants something, and all wants are met at once.
+"""Several functions in lockstep: each runs until it requests something, and requests are answered together.
 
 A function has a thread of its own, but only to be able to stop in the middle: one of them runs at a time, and
 while all of them wait, the caller's thread does what they ask for. So nothing depends on timing, kernels have
@@ -21,7 +21,7 @@ T = TypeVar("T")
 class Asks(Protocol):
     """What a function in lockstep is given."""
 
-    def ask(self, wish: Any) -> Any:
+    def ask(self, request: Any) -> Any:
         """Wait for the others, and return the answer."""
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -47,8 +47,8 @@ def in_lockstep(
     functions : sequence of callables
         Each is given what it asks by.
     answer : callable
-        From all wishes, by the number of the function, to answers; at least one of them, the others are asked
-        for again with what comes next. It is called when every function that still runs has a wish.
+        From all requests, by the number of the function, to answers, at least one; the other requests come
+        again with the next ones. It is called when every function that still runs has a request.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def in_lockstep(
     --------
     >>> def add_twice(asks):
     ...     return asks.ask(1) + asks.ask(2)
-    >>> in_lockstep([add_twice, add_twice], lambda wishes: {k: 10 * wish for k, wish in wishes.items()})
+    >>> in_lockstep([add_twice, add_twice], lambda asked: {k: 10 * one for k, one in asked.items()})
     [30, 30]
     """
     runners: list[_Runner[T]] = []
@@ -67,7 +67,7 @@ def in_lockstep(
         for function in functions:
             runners.append(_Runner(function))
             runners[-1].resume(None)
-        while waiting := {k: runner.wish for k, runner in enumerate(runners) if runner.running}:
+        while waiting := {k: runner.request for k, runner in enumerate(runners) if runner.running}:
             for k, found in answer(waiting).items():
                 runners[k].resume(found)
     finally:
@@ -88,12 +88,12 @@ def _end(runners: Sequence[_Runner[Any]]) -> None:
 
 
 class _Runner(Generic[T]):
-    """A function that runs until it has a wish, and on from there when it is resumed."""
+    """A function that runs until it has a request, and is resumed with the answer."""
 
     result: T
 
     def __init__(self, function: Callable[[Asks], T]) -> None:
-        self.wish: Any = None
+        self.request: Any = None
         self.running = True
         self._function = function
         self._given: Any = None
@@ -106,11 +106,11 @@ class _Runner(Generic[T]):
         self._thread = Thread(target=in_this_context(self._run), name="marginrank-lockstep")
 
     def resume(self, given: Any) -> None:
-        """Hand over an answer, and wait for the next wish or the end."""
+        """Hand over an answer, and wait for the next request or the end."""
         self._given = given
         self._switch()
-        while isinstance(self.wish, _Call):
-            call, self.wish = self.wish, None
+        while isinstance(self.request, _Call):
+            call, self.request = self.request, None
             try:
                 self._given = call.function(*call.arguments), None
             except BaseException as error:  # Ctrl-C, too, is for the function to see
@@ -139,9 +139,9 @@ class _Runner(Generic[T]):
         if self._begun:
             self._thread.join()
 
-    def ask(self, wish: Any) -> Any:
+    def ask(self, request: Any) -> Any:
         """Wait for the others, and return the answer."""
-        self.wish = wish
+        self.request = request
         self._callers.put(None)
         self._wait()
         return self._given
@@ -169,5 +169,5 @@ class _Runner(Generic[T]):
         except BaseException as error:  # to be raised in the caller's thread
             self._raised = error
         finally:
-            self.running, self.wish = False, None
+            self.running, self.request = False, None
             self._callers.put(None)

@@ -8,11 +8,10 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs.base import Design, Evaluation, ProductRounding
+from marginrank.designs.base import Design, Evaluation, ProductRounding, steps
 from marginrank.designs.blocks import BlockMap, map_features, map_rows
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.recomputed import RecomputedDesign
-from marginrank.designs.rounding import through_factor
 from marginrank.designs.sampling import products_pay, sampled_squares
 from marginrank.losses.base import Loss
 from marginrank.parameters import check_choice
@@ -81,7 +80,7 @@ class FactoredDesign:
 
     def rounding(self) -> ProductRounding:
         """Return how far the products may be rounded, in the two stages together."""
-        return through_factor(self._inner.rounding(), self._factor)
+        return _through_factor(self._inner.rounding(), self._factor)
 
     def fuses(self, loss: Loss) -> bool:
         """Whether a pass that evaluates this loss has the gradient, too."""
@@ -241,6 +240,17 @@ def _over_stored(
 
 def _factored(mapping: BlockMap, inner: BlockDesign) -> Design:
     return inner if mapping.factor is None else FactoredDesign(inner, mapping.factor)
+
+
+def _through_factor(inner: ProductRounding, factor: NDArray[np.float64]) -> ProductRounding:
+    """Return the rounding of products with ``B F``, made of those with B and with the factor F, by BLAS.
+
+    What either stage leaves is a share of ``sum_j column_j |w_j|``, where ``column_j`` is the sum over k of
+    ``|f_kj|`` times the bound of column k of B; and likewise for the adjoint.
+    """
+    width, rank = factor.shape
+    column = (inner.column @ np.abs(factor)) * (1.0 + steps(width) * 2.0**-52)
+    return ProductRounding(column, steps(inner.scores_steps + rank), steps(inner.adjoint_steps + width))
 
 
 def stored_bytes(mapping: BlockMap, n_rows: int) -> int:

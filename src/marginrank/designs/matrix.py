@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -12,9 +11,8 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
 from marginrank.data.matrices import is_sparse
-from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding
+from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding, tree_depth
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, shifted_rows
-from marginrank.designs.rounding import product_rounding, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.losses.base import Loss
 from marginrank.storage.row_files import native_matrix
@@ -133,7 +131,7 @@ class MatrixProducts:
 
     def rounding(self) -> ProductRounding:
         """Return how far the products may be rounded."""
-        return product_rounding(replace(self._transform, known=self.column_range), self.adjoint_depth)
+        return self._transform.rounding(self.column_range, self.adjoint_depth)
 
     def fuses(self, loss: Loss) -> bool:
         """Whether the fused products pay for this loss."""

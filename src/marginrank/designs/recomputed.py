@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import _kernels
-from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding
+from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding, steps
 from marginrank.designs.blocks import (
     MAX_GROUPS,
     BlockMap,
@@ -19,12 +19,11 @@ from marginrank.designs.blocks import (
     groups,
     query_runs,
     row_blocks,
-    run_parallel,
     take_rows,
 )
-from marginrank.designs.rounding import steps
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.losses.base import Loss
+from marginrank.system.threads import run_parallel
 from marginrank.types import Matrix, Vector
 
 _DENSE = {"float32": _kernels.DenseF32, "float64": _kernels.DenseF64}
@@ -52,8 +51,8 @@ class RecomputedDesign(LocalDesign):
 
     Notes
     -----
-    Beside X this holds one block of rows per thread and 64 partial sums. A pass costs the map once where
-    it is fused and twice where it is split.
+    In addition to X this holds one block of rows per thread and 64 partial sums. A pass costs the map once
+    where it is fused and twice where it is split.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Products with a matrix whose chunks lie elsewhere, and losses evaluated there, where queries are whole."""
+"""Products with a matrix in remote chunks, and losses evaluated with these, where queries are whole."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs.base import Evaluation, ProductRounding, scores_at, split_evaluation
+from marginrank.designs.base import Evaluation, ProductRounding, scores_at, split_evaluation, tree_depth
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, merged_ranges, shifted_rows
 from marginrank.designs.matrix import MatrixDesign
-from marginrank.designs.rounding import product_rounding, tree_depth
 from marginrank.designs.sampling import sampled_products, sampled_squares
 from marginrank.designs.section_queries import border_differences, section_queries
 from marginrank.losses.base import Loss
@@ -23,7 +22,7 @@ from marginrank.types import Mask, MemoryMatrix, Vector
 
 
 class RemoteDesign:
-    """Rows of a matrix in chunks elsewhere, in the order of the loss.
+    """Rows of a matrix in remote chunks, in the order of the loss.
 
     Parameters
     ----------
@@ -99,7 +98,7 @@ class RemoteDesign:
 
     def rounding(self) -> ProductRounding:
         """Return how far the products may be rounded."""
-        return product_rounding(replace(self._transform, known=self.column_range), self._adjoint_depth)
+        return self._transform.rounding(self.column_range, self._adjoint_depth)
 
     def fuses(self, loss: Loss) -> bool:
         """Whether every query lies in one chunk, so that the loss is evaluated there."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank.data.matrices import as_dense, is_sparse
-from marginrank.designs.blocks import run_parallel
+from marginrank.system.threads import run_parallel
 from marginrank.types import MemoryMatrix, Vector
 
 _SAMPLE_ROWS = 4096

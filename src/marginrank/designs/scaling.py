@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data.matrices import csr_like, in_memory, is_sparse
+from marginrank.designs.columns import large_offset
 from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.types import Matrix, MemoryMatrix, SparseMatrix, StoredMatrix, Vector
 
@@ -21,10 +22,6 @@ Scale = Literal["standard", "minmax"]
 _BLOCK_VALUES = 1 << 16
 _STEADY_BITS = 26
 _LARGE = 2.0**400
-# A column has a large offset where its middle is more than so many times its range. Below, the offset costs
-# sums at most ten of their 53 bits. Above, all values lie within a factor of two of the middle, so that
-# subtracting it is exact.
-_LARGE_OFFSET = 1024.0
 
 
 def column_scale(
@@ -94,20 +91,6 @@ def _extreme_scale(
     width = moments.high - moments.low if scale == "minmax" else np.sqrt(moments.variance)
     divisor[columns] = np.ldexp(width, exponent)
     return divisor
-
-
-def large_offset(low: Vector, high: Vector) -> Vector:
-    """Return the middle of columns that have a large common offset, from their range, and 0 for the others.
-
-    Examples
-    --------
-    >>> large_offset(np.array([1e9, 1.0]), np.array([1e9 + 2.0, 3.0])).tolist()
-    [1000000001.0, 0.0]
-    """
-    with np.errstate(over="ignore"):
-        width = high - low
-    middle = 0.5 * low + 0.5 * high
-    return np.where(np.abs(middle) > _LARGE_OFFSET * width, middle, 0.0)
 
 
 def steady(scale: Vector) -> Vector:

@@ -1,4 +1,4 @@
-"""Products of several folds of rows of a matrix in chunks: whatever they want, each chunk is read once."""
+"""Products of several folds of rows of a matrix in chunks: whatever they request, each chunk is read once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ import numpy as np
 
 from marginrank._kernels import QueryLoss
 from marginrank.designs.base import Evaluation
-from marginrank.designs.blocks import run_parallel
 from marginrank.designs.columns import IDENTITY, ColumnTransform
 from marginrank.designs.matrix import MatrixProducts
-from marginrank.designs.shared_reads import AdjointWish, FusedWish, HessianWish, ScoresWish, Wish
+from marginrank.designs.shared_reads import (
+    AdjointRequest,
+    FusedRequest,
+    HessianRequest,
+    Request,
+    ScoresRequest,
+)
 from marginrank.losses.base import Loss
 from marginrank.storage.chunks import TreeSum
+from marginrank.system.threads import run_parallel
 from marginrank.types import Array, Rows, Section, StoredMatrix, Vector
 
 # Rows whose loss one thread evaluates at a time; fewer cost more to hand out than to evaluate.
@@ -24,7 +30,7 @@ _RUN_ROWS = 4096
 
 
 class ChunksTogether:
-    """Meets the wishes of folds in one read of all chunks, scores, adjoints and fused products alike.
+    """Answers the requests of folds in one read of all chunks, scores, adjoints and fused products alike.
 
     Parameters
     ----------
@@ -63,9 +69,9 @@ class ChunksTogether:
         self.n_products = 0
         self.n_vectors = 0
 
-    def __call__(self, wishes: Mapping[int, Wish]) -> dict[int, Any]:
-        """Answer all wishes."""
-        jobs = {k: _job(wish, self._places[k]) for k, wish in wishes.items()}
+    def __call__(self, requests: Mapping[int, Request]) -> dict[int, Any]:
+        """Answer all requests."""
+        jobs = {k: _JOBS[type(request)](request, self._places[k]) for k, request in requests.items()}
         self.n_products += 1
         self.n_vectors += sum(len(job.coefficients) + job.n_adjoints for job in jobs.values())
         numbers = {section.chunk: number for number, section in enumerate(self._sections)}
@@ -138,7 +144,7 @@ class _Places:
 
 
 class _Job:
-    """What one fold wishes for, section by section."""
+    """What one fold requests, section by section."""
 
     def __init__(self, places: _Places, coefficients: Array, n_adjoints: int) -> None:
         self.places = places
@@ -157,17 +163,17 @@ class _Job:
 
     def multipliers(self, number: int) -> Array:
         """Return what to multiply the fold's rows of a section with."""
-        raise NotImplementedError  # asked only of those that want adjoints
+        raise NotImplementedError  # asked only of those that request adjoints
 
     def answer(self) -> Any:
-        """Return what was wished for."""
+        """Return what was requested."""
         return self.sum.result()
 
 
 class _ScoresJob(_Job):
-    def __init__(self, wish: ScoresWish, places: _Places) -> None:
-        super().__init__(places, wish.vectors, 0)
-        self._scores = np.empty((len(wish.vectors), places.n_rows))
+    def __init__(self, request: ScoresRequest, places: _Places) -> None:
+        super().__init__(places, request.vectors, 0)
+        self._scores = np.empty((len(request.vectors), places.n_rows))
 
     def take_scores(self, number: int, found: Array) -> None:
         self._scores[:, self.places.own(number)] = found[:, self.places.within(number)]
@@ -177,9 +183,9 @@ class _ScoresJob(_Job):
 
 
 class _AdjointJob(_Job):
-    def __init__(self, wish: AdjointWish, places: _Places) -> None:
-        super().__init__(places, wish.vectors[:0], len(wish.vectors))
-        self._vectors = wish.vectors
+    def __init__(self, request: AdjointRequest, places: _Places) -> None:
+        super().__init__(places, request.vectors[:0], len(request.vectors))
+        self._vectors = request.vectors
 
     def multipliers(self, number: int) -> Array:
         return self._vectors[:, self.places.own(number)]
@@ -210,9 +216,9 @@ class _QueryJob(_Job):
 
 
 class _FusedJob(_QueryJob):
-    def __init__(self, wish: FusedWish, places: _Places) -> None:
-        super().__init__(wish.w, wish.loss, places)
-        self._w = wish.w
+    def __init__(self, request: FusedRequest, places: _Places) -> None:
+        super().__init__(request.w, request.loss, places)
+        self._w = request.w
         self._values: dict[int, Vector] = {}
 
     def evaluations(self, number: int) -> list[Callable[[], None]]:
@@ -236,9 +242,9 @@ class _FusedJob(_QueryJob):
 class _HessianJob(_QueryJob):
     """Here the scores that are taken are those of the direction."""
 
-    def __init__(self, wish: HessianWish, places: _Places) -> None:
-        super().__init__(wish.v, wish.loss, places)
-        self._at = wish.scores
+    def __init__(self, request: HessianRequest, places: _Places) -> None:
+        super().__init__(request.v, request.loss, places)
+        self._at = request.scores
 
     def evaluations(self, number: int) -> list[Callable[[], None]]:
         multiply = self._kernel.hessian_queries
@@ -248,11 +254,9 @@ class _HessianJob(_QueryJob):
         return np.asarray(self.sum.result()[0])
 
 
-def _job(wish: Wish, places: _Places) -> _Job:
-    if isinstance(wish, ScoresWish):
-        return _ScoresJob(wish, places)
-    if isinstance(wish, AdjointWish):
-        return _AdjointJob(wish, places)
-    if isinstance(wish, FusedWish):
-        return _FusedJob(wish, places)
-    return _HessianJob(wish, places)
+_JOBS: dict[type[Request], Callable[[Any, _Places], _Job]] = {
+    ScoresRequest: _ScoresJob,
+    AdjointRequest: _AdjointJob,
+    FusedRequest: _FusedJob,
+    HessianRequest: _HessianJob,
+}

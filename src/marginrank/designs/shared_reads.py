@@ -1,7 +1,7 @@
 """Products of several folds of rows with their own vectors, in one read of X for all of them.
 
-Folds that are trained in lockstep (``lockstep.py``) each have a design over their own rows. What one of them
-is asked to multiply with becomes a wish; the wishes of all folds are met by products of all rows with several
+Folds that are trained in lockstep (``lockstep.py``) each have a design over their own rows. A product that is
+asked of it becomes a request; the requests of all folds are answered by products of all rows with several
 vectors. A fold takes the scores of its own rows; an adjoint has zeros at the others.
 """
 
@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from marginrank.designs.base import Design, Evaluation, LocalDesign, ProductRounding
+from marginrank.designs.base import Design, Evaluation, LocalDesign, ProductRounding, steps
 from marginrank.designs.lockstep import Asks
-from marginrank.designs.rounding import steps
 from marginrank.losses.base import Loss
 from marginrank.types import Array, Rows, Vector
 
@@ -25,21 +24,21 @@ _DEEPEST_TREE = 64
 
 
 @dataclass(frozen=True)
-class ScoresWish:
+class ScoresRequest:
     """Scores of the rows of a fold, for each row of a matrix of coefficients."""
 
     vectors: Array
 
 
 @dataclass(frozen=True)
-class AdjointWish:
+class AdjointRequest:
     """Products with the transpose, for each row of a matrix with an entry for each row of the fold."""
 
     vectors: Array
 
 
 @dataclass(frozen=True)
-class FusedWish:
+class FusedRequest:
     """A loss at the scores of one vector, and the adjoint of its gradient."""
 
     w: Vector
@@ -47,7 +46,7 @@ class FusedWish:
 
 
 @dataclass(frozen=True)
-class HessianWish:
+class HessianRequest:
     """The product ``X' H(scores) X v``."""
 
     v: Vector
@@ -55,7 +54,7 @@ class HessianWish:
     loss: Loss
 
 
-Wish = ScoresWish | AdjointWish | FusedWish | HessianWish
+Request = ScoresRequest | AdjointRequest | FusedRequest | HessianRequest
 
 
 class SharingDesign(LocalDesign):
@@ -87,11 +86,11 @@ class SharingDesign(LocalDesign):
 
     def scores_block(self, W: Array) -> Array:
         """Return the scores of each row of W."""
-        return np.asarray(self._asks.ask(ScoresWish(W)))
+        return np.asarray(self._asks.ask(ScoresRequest(W)))
 
     def adjoint_block(self, G: Array) -> Array:
         """Return the adjoint of each row of G."""
-        return np.asarray(self._asks.ask(AdjointWish(G)))
+        return np.asarray(self._asks.ask(AdjointRequest(G)))
 
     def rounding(self) -> ProductRounding:
         """Return how far the products may be rounded.
@@ -108,11 +107,11 @@ class SharingDesign(LocalDesign):
         return self._fusing and self._own.fuses(loss)
 
     def _fused(self, w: Vector, loss: Loss) -> Evaluation:
-        found: Evaluation = self._asks.ask(FusedWish(w, loss))
+        found: Evaluation = self._asks.ask(FusedRequest(w, loss))
         return found
 
     def _fused_hvp(self, v: Vector, loss: Loss, scores: Vector) -> Vector:
-        return np.asarray(self._asks.ask(HessianWish(v, scores, loss)))
+        return np.asarray(self._asks.ask(HessianRequest(v, scores, loss)))
 
     def centred_squares(self, row_weight: Vector, query_ptr: Rows) -> Vector:
         """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the fold's rows."""
@@ -124,10 +123,10 @@ class SharingDesign(LocalDesign):
 
 
 class ProductsTogether:
-    """Meets the wishes of folds by products of a design over all of their rows.
+    """Answers the requests of folds by products of a design over all of their rows.
 
-    Scores and adjoints are different reads of X. Where some folds wish for the ones and some for the others,
-    the fewer are served first: mostly they then wish for what the others do, and from there on all of them go
+    Scores and adjoints are different reads of X. Where some folds request the ones and some the others, the
+    fewer are served first: mostly they then request what the others do, and from there on all of them stay
     together. To serve both at once would keep them apart for good.
 
     Parameters
@@ -154,10 +153,10 @@ class ProductsTogether:
         self.n_products = 0
         self.n_vectors = 0
 
-    def __call__(self, wishes: Mapping[int, Wish]) -> dict[int, Array]:
-        """Answer the wishes of one kind."""
-        scores = {k: wish.vectors for k, wish in wishes.items() if isinstance(wish, ScoresWish)}
-        adjoints = {k: wish.vectors for k, wish in wishes.items() if isinstance(wish, AdjointWish)}
+    def __call__(self, requests: Mapping[int, Request]) -> dict[int, Array]:
+        """Answer the requests of one kind."""
+        scores = {k: one.vectors for k, one in requests.items() if isinstance(one, ScoresRequest)}
+        adjoints = {k: one.vectors for k, one in requests.items() if isinstance(one, AdjointRequest)}
         self.n_products += 1
         if not adjoints or (scores and _n_vectors(scores) <= _n_vectors(adjoints)):
             self.n_vectors += _n_vectors(scores)

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs.base import Design, Evaluation, ProductRounding
+from marginrank.designs.base import Design, Evaluation, ProductRounding, steps
 from marginrank.designs.columns import ColumnTransform
-from marginrank.designs.rounding import steps
 from marginrank.losses.base import Loss
 from marginrank.types import Vector
 

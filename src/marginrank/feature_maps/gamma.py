@@ -10,9 +10,8 @@ from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances, 
 
 from marginrank.data.finite import extremes
 from marginrank.data.matrices import is_sparse
-from marginrank.designs.chunked import plain_design
-from marginrank.designs.columns import shifted_rows
-from marginrank.designs.scaling import large_offset
+from marginrank.designs.columns import large_offset, shifted_rows
+from marginrank.designs.compared import plain_design
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps.kernel_columns import DIFFERENCES, with_small_indices
 from marginrank.feature_maps.kernel_units import UNITS, ordinary_entries

@@ -19,8 +19,8 @@ from sklearn.metrics.pairwise import (
 from marginrank.data.finite import check_finite_results
 from marginrank.data.matrices import as_dense, csr_like, is_sparse
 from marginrank.data.sparse_matrices import summed
+from marginrank.designs.columns import large_offset
 from marginrank.designs.row_products import RowProduct
-from marginrank.designs.scaling import large_offset
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps.kernel_units import FarRows, KernelUnits
 from marginrank.types import MemoryMatrix, Rows, SparseMatrix

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 from sklearn.cluster import kmeans_plusplus
 
-from marginrank.designs.blocks import BlockMap, block_rows, row_blocks, run_parallel
+from marginrank.designs.blocks import BlockMap, block_rows, row_blocks
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps.kernel_units import ordinary_entries
 from marginrank.feature_maps.row_draws import DistinctRows
 from marginrank.parameters import check_choice
-from marginrank.system.threads import one_blas_thread
+from marginrank.system.threads import one_blas_thread, run_parallel
 from marginrank.types import MemoryMatrix, Rows, Vector
 
 LANDMARKS = ("uniform", "kmeans++", "leverage")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ from marginrank.types import Vector
 Cost = Literal["linear", "n log n", "quadratic"]
 
 
-@dataclass(frozen=True)
-class ScorePoint:
+class ScorePoint(NamedTuple):
     """A loss at one vector of scores.
 
     Attributes
@@ -32,7 +30,7 @@ class ScorePoint:
 
     value: float
     gradient: Vector
-    hvp: Callable[[Vector], Vector] = field(repr=False)
+    hvp: Callable[[Vector], Vector]
 
 
 class Loss(Protocol):

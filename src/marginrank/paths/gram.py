@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
 from marginrank.data.finite import as_outside
 from marginrank.data.matrices import is_sparse
-from marginrank.designs.scaling import large_offset
+from marginrank.designs.columns import large_offset
 from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.parameters import check_choice, check_number, check_positive
 from marginrank.system.memory import physical_memory

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import lru_cache
@@ -84,6 +85,25 @@ def one_blas_thread() -> Iterator[None]:
         yield
     finally:
         _limit.leave()
+
+
+def run_parallel(work: Callable[[Any], None], items: Iterable[Any], n_threads: int) -> None:
+    """Call ``work`` on every item; the first exception, Ctrl-C included, stops the rest."""
+    todo = list(items)
+    with one_blas_thread():
+        if n_threads == 1 or len(todo) < 2:
+            for item in todo:
+                work(item)
+            return
+        with ThreadPoolExecutor(min(n_threads, len(todo))) as pool:
+            run = in_this_context(work)
+            futures = [pool.submit(run, item) for item in todo]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
 
 class _SharedLimit:

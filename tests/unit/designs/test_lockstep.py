@@ -19,26 +19,26 @@ def no_thread_stays_behind():
     assert threading.active_count() == before
 
 
-def echo(wishes):
-    return dict(wishes)
+def echo(requests):
+    return dict(requests)
 
 
-def asking(wishes, result=None, delay=lambda: None):
+def asking(requests, result=None, delay=lambda: None):
     """Return a function that asks for these things in turn and returns the answers."""
 
     def function(asks):
         answers = []
-        for wish in wishes:
+        for request in requests:
             delay()
-            answers.append(asks.ask(wish))
+            answers.append(asks.ask(request))
         return answers if result is None else result
 
     return function
 
 
-def test_every_function_gets_the_answers_to_its_own_wishes():
-    def tenfold(wishes):
-        return {k: 10 * wish for k, wish in wishes.items()}
+def test_every_function_gets_the_answers_to_its_own_requests():
+    def tenfold(requests):
+        return {k: 10 * request for k, request in requests.items()}
 
     assert in_lockstep([asking([1, 2, 3]), asking([4]), asking([])], tenfold) == [[10, 20, 30], [40], []]
 
@@ -46,15 +46,15 @@ def test_every_function_gets_the_answers_to_its_own_wishes():
 def rounds_of(functions, choose=dict):
     seen = []
 
-    def answer(wishes):
-        seen.append(dict(wishes))
-        return choose(wishes)
+    def answer(requests):
+        seen.append(dict(requests))
+        return choose(requests)
 
     in_lockstep(functions, answer)
     return seen
 
 
-def test_wishes_are_answered_when_every_function_that_still_runs_has_one():
+def test_requests_are_answered_when_every_function_that_still_runs_has_one():
     assert rounds_of([asking("ab"), asking("c"), asking("def")]) == [
         {0: "a", 1: "c", 2: "d"},
         {0: "b", 2: "e"},
@@ -63,9 +63,9 @@ def test_wishes_are_answered_when_every_function_that_still_runs_has_one():
 
 
 def test_what_is_not_answered_waits_for_the_next_round():
-    def only_the_last(wishes):
-        last = max(wishes)
-        return {last: wishes[last]}
+    def only_the_last(requests):
+        last = max(requests)
+        return {last: requests[last]}
 
     assert rounds_of([asking("ab"), asking("c")], only_the_last) == [{0: "a", 1: "c"}, {0: "a"}, {0: "b"}]
 
@@ -112,7 +112,7 @@ def test_an_error_in_a_function_ends_the_others_and_is_raised():
     assert ended == [True, True]
 
 
-def refuse(wishes):
+def refuse(requests):
     raise MemoryError("too much")
 
 
@@ -186,11 +186,11 @@ def test_ctrl_c_while_a_function_runs_ends_all(ctrl_c):
     assert not went_on
 
 
-def test_ctrl_c_while_wishes_are_answered_ends_all(ctrl_c):
-    def slow(wishes):
+def test_ctrl_c_while_requests_are_answered_ends_all(ctrl_c):
+    def slow(requests):
         ctrl_c()
         time.sleep(10.0)
-        return wishes
+        return requests
 
     with pytest.raises(KeyboardInterrupt):
         in_lockstep([asking([1]), asking([2])], slow)
@@ -245,9 +245,9 @@ def test_ctrl_c_between_any_two_lines_ends_all(moment):
             raise KeyboardInterrupt
         return trace
 
-    def watched(wishes):
+    def watched(requests):
         sys.settrace(trace)  # from here on, in what the caller calls
-        return wishes
+        return requests
 
     def function(asks):
         runners.append(asks)
@@ -275,7 +275,7 @@ def test_calls_are_made_in_the_thread_of_the_caller_at_once():
         return where, threading.get_ident()
 
     rounds = []
-    (found, other), _ = in_lockstep([function, function], lambda wishes: rounds.append(wishes))
+    (found, other), _ = in_lockstep([function, function], lambda requests: rounds.append(requests))
     assert found == threading.get_ident() != other
     assert not rounds
 

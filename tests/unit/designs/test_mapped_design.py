@@ -8,10 +8,11 @@ from scipy import sparse
 
 from brute_force import random_view, relative_error
 from marginrank.designs import FactoredDesign, MatrixDesign, RecomputedDesign, mapped, mapped_design
-from marginrank.designs.blocks import block_rows, groups, map_rows, query_runs, row_blocks, run_parallel
+from marginrank.designs.blocks import block_rows, groups, map_rows, query_runs, row_blocks
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import FourierFeatures, NystroemFeatures
 from marginrank.losses import HingeLoss, SquaredHingeLoss
+from marginrank.system.threads import run_parallel
 
 SIZES = [40, 1, 75, 12, 3] * 12
 N_ROWS = sum(SIZES)

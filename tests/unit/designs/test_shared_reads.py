@@ -1,4 +1,4 @@
-"""Products of folds that share reads of X: those of each fold alone, whatever the others wish for."""
+"""Products of folds that share reads of X: those of each fold alone, whatever the others request."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_scores_and_adjoints_are_those_of_the_rows_alone(X, chunks):
             assert relative_error(mine, expected) < ROUNDING
 
 
-def test_wishes_of_different_kinds_are_met(X, chunks):
+def test_requests_of_different_kinds_are_answered(X, chunks):
     folds = Folds(X, 3, chunks=chunks)
     first = [lambda design, k: design.scores(vectors(1, N_COLS)[0])] * 2
     g = vectors(1, len(folds.rows[2]))[0]
@@ -123,7 +123,7 @@ def test_fused_products_over_chunks_are_those_of_the_rows_alone(X, name):
             assert relative_error(mine, other) < 1e-12
 
 
-def test_whatever_folds_wish_for_each_chunk_is_loaded_once(X):
+def test_whatever_folds_request_each_chunk_is_loaded_once(X):
     folds = Folds(X, 4, chunks=True)
     w, rows = vectors(1, N_COLS)[0], folds.rows
     losses = [folds.loss(k) for k in range(4)]

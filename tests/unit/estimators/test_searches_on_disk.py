@@ -91,8 +91,8 @@ class OneByOne:
     def __init__(self, *_, **__):
         pass
 
-    def __call__(self, wishes):
-        return {fold: product(*vectors) for fold, (product, vectors) in wishes.items()}
+    def __call__(self, requests):
+        return {fold: product(*vectors) for fold, (product, vectors) in requests.items()}
 
 
 @on_a_set_and_by_folds

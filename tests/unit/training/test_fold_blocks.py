@@ -226,12 +226,12 @@ def test_what_a_callback_raises_in_one_fold_ends_all(monkeypatch, kind):
 def test_ctrl_c_in_a_product_ends_all_folds(monkeypatch):
     answer, rounds = ProductsTogether.__call__, []
 
-    def interrupted(self, wishes):
-        rounds.append(len(wishes))
+    def interrupted(self, requests):
+        rounds.append(len(requests))
         if len(rounds) == 5:
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(10.0)
-        return answer(self, wishes)
+        return answer(self, requests)
 
     monkeypatch.setattr(ProductsTogether, "__call__", interrupted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -310,7 +310,9 @@ def test_the_rule_is_what_fit_follows(monkeypatch, tmp_path):
     calls = []
     answer = ChunksTogether.__call__
     monkeypatch.setattr(
-        ChunksTogether, "__call__", lambda self, wishes: calls.append(len(wishes)) or answer(self, wishes)
+        ChunksTogether,
+        "__call__",
+        lambda self, asked: calls.append(len(asked)) or answer(self, asked),
     )
     ds = write_dataset(tmp_path / "a.mrd", make_data(), chunk_rows=100)
     RankSVM(alpha="auto", alphas=FEW, cv=3).fit(ds)
