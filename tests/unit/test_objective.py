@@ -10,7 +10,9 @@ from marginrank.designs import ColumnTransform, MatrixDesign, TransformedDesign
 from marginrank.designs.remote import RemoteDesign
 from marginrank.losses import QUERY_LOSSES, HingePreferences
 from marginrank.objective import Objective, natural_alpha
+from marginrank.solvers import SOLVERS
 from marginrank.storage.engines import RemoteMatrix, SerialEngine
+from toy_penalty import BoundedElasticNet
 
 ALPHA = 0.03
 N_COLS = 6
@@ -270,3 +272,25 @@ def test_columns_that_are_constant_within_queries_do_not_count_for_the_natural_a
     alone = natural_alpha(MatrixDesign(telling, n_threads=1), loss)
     beside = natural_alpha(MatrixDesign(np.hstack([constant, telling]).astype(dtype), n_threads=1), loss)
     assert 0.0 < alone == pytest.approx(beside, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", SIZES)
+@pytest.mark.parametrize("name", QUERY_LOSSES)
+@pytest.mark.parametrize(
+    "penalty",
+    [BoundedElasticNet(0.5), BoundedElasticNet(0.3, low=0.0), BoundedElasticNet(0.2, 0.1, 0.4)],
+    ids=repr,
+)
+def test_rankers_with_another_penalty_are_certified_by_the_same_code(kind, name, penalty):
+    case, results = Case(kind, name), {}
+    for solver in ("lbfgs", "bundle"):
+        design, loss = MatrixDesign(case.X, n_threads=1), case.objective().loss
+        objective = Objective(design, loss, ALPHA, penalty)
+        found = results[solver] = SOLVERS[solver](tol=1e-5).minimize(objective)
+        assert found.status == "converged"
+        np.testing.assert_array_equal(penalty.nearest(found.w), found.w)
+        exact = risk(case.name, case.pairs, case.X @ found.w).value + penalty.value(found.w, ALPHA)
+        assert found.value == pytest.approx(exact, rel=1e-11)
+    # What one proves is below what the other found.
+    assert results["lbfgs"].bound <= results["bundle"].value
+    assert results["bundle"].bound <= results["lbfgs"].value
