@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from marginrank.data.matrices import in_memory, is_sparse
 from marginrank.exceptions import MarginRankError
 
 _settings_outside: ContextVar[Any] = ContextVar("settings_outside")
@@ -155,10 +156,12 @@ def _size(value: Any) -> float:
 
 
 def _largest_feature(X: Any) -> tuple[float, int]:
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.size:
+    if X is None or not in_memory(X):
+        return 1.0, 0
+    if not is_sparse(X) and X.ndim == 2 and X.size:
         by_column = np.maximum(X.max(axis=0).astype(np.float64), -X.min(axis=0).astype(np.float64))
         return _size(by_column), int(np.argmax(by_column))
-    if hasattr(X, "indptr") and X.indptr[-1]:
+    if is_sparse(X) and X.indptr[-1]:
         k = int(np.argmax(np.abs(X.data[: X.indptr[-1]])))
         return _size(X.data[k]), int(X.indices[k])
     return 1.0, 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 
-def is_sparse(X: Any) -> TypeIs[SparseMatrix]:
+def is_sparse(X: object) -> TypeIs[SparseMatrix]:
     """Whether X is a sparse matrix in memory.
 
     Examples
@@ -30,7 +30,7 @@ def is_sparse(X: Any) -> TypeIs[SparseMatrix]:
     return bool(sparse.issparse(X))
 
 
-def in_memory(X: Matrix) -> TypeIs[MemoryMatrix]:
+def in_memory(X: object) -> TypeIs[MemoryMatrix]:
     """Whether the rows lie in memory, rather than on disk or on workers.
 
     Examples

@@ -6,36 +6,29 @@ in order of first appearance) through ``order``, so the user's X is used where i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from marginrank.data import validation as gate
 from marginrank.data.labels import LabelledQueries, TrainingView, take
-from marginrank.data.matrices import in_memory
+from marginrank.data.matrices import in_memory, is_sparse
+from marginrank.data.preference_pairs import TrainingPairs, pairs_within, training_pairs
 from marginrank.data.queries import row_numbers
 from marginrank.data.query_normalization import minmax_by_query
-from marginrank.data.weights import moderate
-from marginrank.exceptions import MarginRankError, NothingToRankError, ParameterError
+from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.parameters import check_flag
 from marginrank.types import Matrix, Rows, Vector
 
+_NO_PAIRS: dict[str, Any] = {"pairs": None, "pair_weight": None, "pair_margin": None}
 # What data are rebuilt from.
 _REBUILT = (
     *("X", "y", "qid", "sample_weight", "query_weight", "pairs", "pair_weight", "pair_margin"),
     *("feature_names", "comments", "allow_nonfinite"),
 )
-
-
-class TrainingPairs(NamedTuple):
-    """What a loss over explicit pairs trains on: the pairs of positive weight; None means 1 for all."""
-
-    pairs: NDArray[Any]
-    weight: Vector | None
-    margin: Vector | None
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -140,7 +133,7 @@ class RankingData:
 
     def __repr__(self) -> str:
         pairs = "" if self.pairs is None else f"n_pairs={len(self.pairs)}, "
-        storage = "CSR" if sparse.issparse(self.X) else "dense"
+        storage = "CSR" if is_sparse(self.X) else "dense"
         return (
             f"RankingData(n_rows={self.n_rows}, n_features={self.n_features}, "
             f"n_queries={self.n_queries}, {pairs}{storage} {self.X.dtype})"
@@ -248,15 +241,7 @@ class RankingData:
         if self.pairs is None:
             raise MarginRankError("These data hold no pairs; give pairs, or train within queries on y.")
         self._check_finite()
-        kept: Any = part
-        if self.pair_weight is not None and not self.pair_weight.all():
-            weighty = self.pair_weight > 0.0
-            kept = weighty if part is None else part[weighty[part]]
-            if not np.any(weighty if part is None else len(kept)):
-                raise NothingToRankError("Every pair of this fold has zero weight; give fewer folds.")
-        return TrainingPairs(
-            take(self.pairs, kept), moderate(take(self.pair_weight, kept)), take(self.pair_margin, kept)
-        )
+        return training_pairs(self.pairs, self.pair_weight, self.pair_margin, part)
 
     def subset(self, rows: Any) -> RankingData:
         """Return the data of some rows, by row numbers or a boolean mask, for folds and samples.
@@ -274,7 +259,7 @@ class RankingData:
         return self._subset(rows, self.X[rows], take(self.comments, rows))
 
     def _subset(self, rows: Rows, X: Matrix, comments: NDArray[Any] | None) -> RankingData:
-        kept, pairs = _pairs_within(self.pairs, rows, self.n_rows)
+        kept, pairs = pairs_within(self.pairs, rows, self.n_rows)
         return make_data(
             X=X,
             queries=self.queries.subset(rows),
@@ -285,6 +270,27 @@ class RankingData:
             comments=comments,
             allow_nonfinite=self.allow_nonfinite,
         )
+
+    @property
+    def has_comments(self) -> bool:
+        """Whether rows have remarks, without reading them."""
+        return self.comments is not None
+
+    def in_memory(self) -> RankingData:
+        """Return the data with their features in memory: as they are, unless these are stored elsewhere."""
+        if in_memory(self.X):
+            return self
+        return self._subset(np.arange(self.n_rows), self.X[:], self.comments)
+
+    def chunks(self) -> Iterator[RankingData]:
+        """Return the data in memory: as they are, or one chunk after another, without explicit pairs."""
+        if in_memory(self.X):
+            yield self
+            return
+        for section in self.X.sections():
+            rows = np.arange(section.first, section.last)
+            parts = {"X": self.X[rows], "queries": self.queries.subset(rows)}
+            yield self._with(**parts, comments=take(self.comments, rows), **_NO_PAIRS)
 
     def normalized_by_query(self) -> RankingData:
         """Return the same data with each column scaled to [0, 1] within each query, as LETOR's files are.
@@ -305,8 +311,12 @@ class RankingData:
         >>> data.normalized_by_query().X.tolist()
         [[0.0], [0.0], [1.0], [1.0]]
         """
-        same = {field.name: getattr(self, field.name) for field in fields(self)}
-        return make_data(**{**same, "X": minmax_by_query(self.X, self.query_ptr, self.order)})
+        return self._with(X=minmax_by_query(self.X, self.query_ptr, self.order))
+
+    def _with(self, **parts: Any) -> RankingData:
+        """Return the data with some of their fields replaced, which were validated before."""
+        same = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in parts}
+        return make_data(**same, **parts)
 
 
 def make_data(**parts: Any) -> RankingData:
@@ -381,18 +391,3 @@ def _checked_rows(
         )
         preferences = dict(zip(("pairs", "pair_weight", "pair_margin"), clean, strict=True))
     return {"queries": queries, **preferences, "comments": gate.check_comments(comments, n_rows)}
-
-
-def _pairs_within(pairs: Any, rows: NDArray[np.int64], n_rows: int) -> tuple[Any, Any]:
-    """Return which pairs have both rows among ``rows``, and these pairs in the new row numbers."""
-    if pairs is None:
-        return None, None
-    if len(np.unique(rows)) < len(rows):
-        raise MarginRankError("rows must be distinct where there are pairs; some occur twice.")
-    new_number = np.full(n_rows, -1, dtype=pairs.dtype)
-    new_number[rows] = np.arange(len(rows))
-    renumbered = new_number[pairs]
-    kept = (renumbered >= 0).all(axis=1)
-    if not kept.any():
-        raise NothingToRankError("No pair has both of its rows in the subset, so there is nothing to rank.")
-    return kept, renumbered[kept]

@@ -27,12 +27,11 @@ from marginrank.storage.engines import RemoteMatrix
 def remote_data(source: Any, y: Any, qid: Any, cluster: Cluster, *, mmap: bool, verify: bool) -> RemoteData:
     """Return the data of a source, its features on the workers."""
     _check_paths(source)
-    if isinstance(source, str | os.PathLike):
-        source = open_dataset(source, verify=verify)
-    if isinstance(source, DiskDataset):
+    if _is_on_disk(source):
+        data = open_dataset(source, verify=verify) if isinstance(source, str | os.PathLike) else source
         if y is not None or qid is not None:
             raise MarginRankError("A data set on disk carries y and qid; do not pass them again.")
-        return from_disk(source, cluster, mmap=mmap, verify=verify)
+        return from_disk(data, cluster, mmap=mmap, verify=verify)
     if isinstance(source, list) and source and all(isinstance(one, str | os.PathLike) for one in source):
         if y is not None or qid is not None:
             raise MarginRankError("The files carry y and qid; do not pass them again.")
@@ -44,6 +43,10 @@ def remote_data(source: Any, y: Any, qid: Any, cluster: Cluster, *, mmap: bool, 
         f"frame; got {type(source).__name__}. Data in memory need no cluster: pass them to the ranker "
         "itself, or write them with marginrank.write_dataset."
     )
+
+
+def _is_on_disk(source: Any) -> bool:
+    return isinstance(source, str | os.PathLike | DiskDataset)
 
 
 def _check_paths(source: Any) -> None:
@@ -116,7 +119,7 @@ def evaluation_data(eval_set: Any, cluster: Cluster, *, mmap: bool, verify: bool
     """Return validation sets with those on disk on the workers, and those in memory as they are."""
     if isinstance(eval_set, list):
         return [evaluation_data(one, cluster, mmap=mmap, verify=verify) for one in eval_set]
-    if isinstance(eval_set, str | os.PathLike | DiskDataset):
+    if _is_on_disk(eval_set):
         return remote_data(eval_set, None, None, cluster, mmap=mmap, verify=verify)
     if eval_set is None or isinstance(eval_set, RankingData | tuple):
         return eval_set

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import write_letor_features
 from marginrank.data import RankingData, check_data
+from marginrank.data.matrices import is_sparse
 from marginrank.data.validation import check_comments
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.destinations import Destination, open_for_writing
-from marginrank.io.pieces import pieces
 from marginrank.parameters import check_flag
 
 _ROWS_AT_ONCE = 4096
@@ -66,7 +66,7 @@ def dump_letor(
     given = None if comments is None else check_comments(comments, data.n_rows)
     row = 0
     with open_for_writing(destination) as file:
-        for piece in pieces(data):
+        for piece in data.chunks():
             remarks = piece.comments if given is None else given[row : row + piece.n_rows]
             _check_remarks(remarks, row)
             write_rows(piece, remarks, file, zero_based=zero_based, keep_width=row == 0)
@@ -155,7 +155,7 @@ def _feature_blocks(X: Any, first_index: int, *, keep_width: bool) -> Iterator[t
 
 def _entries(X: Any, *, keep_width: bool) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
     """Return values, columns and row offsets of what is to be written of some rows."""
-    if not isinstance(X, np.ndarray):
+    if is_sparse(X):
         X = X.copy()
         X.sum_duplicates()
         data, columns = X.data, X.indices.astype(np.int64)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank.data import RankingData, check_data
+from marginrank.data.matrices import is_sparse
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.io.destinations import Destination, open_for_writing
-from marginrank.io.pieces import held
 from marginrank.io.sources import Source, allowed_bytes, read_source, too_large
 from marginrank.storage.text_arrays import pack_texts, unpack_texts
 
@@ -45,7 +45,7 @@ def dump_npz(data: RankingData, destination: Destination) -> None:
     array([1., 3.])
     """
     check_data(data)
-    data = held(data)
+    data = data.in_memory()
     arrays: dict[str, Any] = {"format": np.array(_FORMAT), "allow_nonfinite": np.array(data.allow_nonfinite)}
     arrays |= _features(data.X)
     arrays |= {name: values for name in _PLAIN if (values := getattr(data, name)) is not None}
@@ -117,7 +117,7 @@ def _check_sizes(members: zipfile.ZipFile) -> None:
 
 
 def _features(X: Any) -> dict[str, Any]:
-    if isinstance(X, np.ndarray):
+    if not is_sparse(X):
         return {"X": X}
     return {"X_data": X.data, "X_indices": X.indices, "X_indptr": X.indptr, "X_shape": np.array(X.shape)}
 

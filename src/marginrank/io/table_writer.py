@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData, check_data
+from marginrank.data.matrices import in_memory, is_sparse, require_memory
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import Destination, open_for_writing
-from marginrank.io.pieces import has_comments, pieces
 from marginrank.io.tables import check_columns, check_table_format, pyarrow_module
 from marginrank.storage.dataset_rows import dense, spelled
 
@@ -54,8 +55,8 @@ def dump_table(
     roles = {"label": label, "qid": qid, "weight": weight, "comment": comment}
     check_columns(roles, needed=tuple(roles))
     parts = (
-        _columns(piece, roles, names, texts=texts, remarks=has_comments(data), format=chosen)
-        for piece in pieces(data, _VALUES)
+        _columns(piece, roles, names, texts=texts, remarks=data.has_comments, format=chosen)
+        for piece in _pieces(data)
     )
     try:
         tables = (arrow.table({name: arrow.array(values) for name, values in part.items()}) for part in parts)
@@ -66,6 +67,17 @@ def dump_table(
                 writer.write_table(table)
     except (arrow.ArrowException, TypeError, UnicodeEncodeError) as error:
         raise MarginRankError(f"A table holds ids of one type, in UTF-8; pyarrow says: {error}") from None
+
+
+def _pieces(data: RankingData) -> Iterator[RankingData]:
+    """Return rows in memory: all at once where they lie there, else some millions of values at a time."""
+    if in_memory(data.X):
+        yield data
+        return
+    step = max(1, _VALUES // data.n_features)
+    for chunk in data.chunks():
+        for first in range(0, chunk.n_rows, step):
+            yield chunk.subset(np.arange(first, min(first + step, chunk.n_rows)))
 
 
 def _columns(
@@ -90,7 +102,8 @@ def _columns(
         raise MarginRankError(
             f"The feature {min(taken)!r} has the name of another column; pass another name."
         )
-    X = data.X if isinstance(data.X, np.ndarray) else dense(data.X)
+    rows = require_memory(data.X)
+    X = dense(rows) if is_sparse(rows) else rows
     return columns | dict(zip(names, X.T, strict=True))
 
 

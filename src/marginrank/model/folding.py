@@ -7,7 +7,7 @@ coefficients, up to a constant; those before a map are kept as one scaling of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -16,11 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import FEATURE_MAPS, FeatureMap
-from marginrank.model.mapping import compose
+from marginrank.model.mapping import InputMapping, compose
 from marginrank.types import Vector
-
-if TYPE_CHECKING:
-    from marginrank.model.ranking_model import RankingModel
 
 
 class Affine(NamedTuple):
@@ -86,31 +83,27 @@ def fold_pipeline(pipeline: Any) -> Folded:
     )
 
 
-def folded_arguments(folded: Folded, model: RankingModel) -> dict[str, Any]:
-    """Return the arguments of the model of a whole pipeline, from that of its ranker."""
+def folded_arguments(folded: Folded, own: dict[str, Any], mapping: InputMapping | None) -> dict[str, Any]:
+    """Return the arguments of the model of a whole pipeline, from those of its ranker and its mapping."""
     arguments: dict[str, Any] = {
-        "coef": model.coef,
-        "intercept": model.intercept,
-        "column_scale": model.column_scale,
-        "feature_names": folded.feature_names or model.feature_names,
-        "query_normalization": model.query_normalization,
-        "metadata": {**model.metadata, "folded": folded.steps},
+        **own,
+        "feature_names": folded.feature_names or own["feature_names"],
+        "metadata": {**own["metadata"], "folded": folded.steps},
     }
-    if model.mapping is not None:
+    if mapping is not None:
         if folded.feature_map is not None:
             _check_one_map("the ranker", folded.feature_map)
-        own = model.mapping
-        trained = None if own.multiplier is None else (own.multiplier, own.offset)
+        trained = None if mapping.multiplier is None else (mapping.multiplier, mapping.offset)
         return {
             **arguments,
-            "feature_map": own.feature_map,
+            "feature_map": mapping.feature_map,
             "input_scaling": compose(folded.scaling, trained),
         }
     if folded.scaling is not None:
         multiplier, offset = folded.scaling
-        trained_scale = 1.0 if model.column_scale is None else model.column_scale
-        arguments["coef"] = model.coef * multiplier
-        arguments["intercept"] = model.intercept + float(model.coef @ offset)
+        trained_scale = 1.0 if own["column_scale"] is None else own["column_scale"]
+        arguments["coef"] = own["coef"] * multiplier
+        arguments["intercept"] = own["intercept"] + float(own["coef"] @ offset)
         arguments["column_scale"] = trained_scale / np.abs(multiplier)
     return {**arguments, "feature_map": folded.feature_map, "input_scaling": folded.before}
 

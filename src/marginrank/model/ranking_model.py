@@ -261,14 +261,16 @@ class RankingModel:
                 f"estimator must be a linear ranker, such as RankSVM, or a pipeline that ends in one; "
                 f"got {type(estimator).__name__}."
             )
-        from marginrank.model.folding import (
-            fold_pipeline,
-            folded_arguments,
-        )  # not above: scikit-learn's scalers load slowly
+        # Not above: scikit-learn's scalers load slowly.
+        from marginrank.model.folding import fold_pipeline, folded_arguments
 
         folded = fold_pipeline(estimator)
         model = cls.from_estimator(folded.ranker, query_normalization=query_normalization)
-        return cls(**folded_arguments(folded, model)) if folded.steps else model
+        if not folded.steps:
+            return model
+        names = ("coef", "intercept", "column_scale", "feature_names", "query_normalization", "metadata")
+        own = {name: getattr(model, name) for name in names}
+        return cls(**folded_arguments(folded, own, model.mapping))
 
     def save(self, file: ModelFile) -> None:
         """Write the model to a file; ``.mrk`` is the usual ending.

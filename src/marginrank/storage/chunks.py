@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from marginrank.data.matrices import is_sparse
 from marginrank.exceptions import MarginRankError
 from marginrank.types import Rows, Section
 
@@ -252,7 +253,7 @@ class ChunkedMatrix:
         wanted, back = np.unique(numbers, return_inverse=True)
         found: Any = []
         for section, X in self.visit(self.sections(wanted)):
-            if not isinstance(X, np.ndarray):
+            if is_sparse(X):
                 # A copy of a whole chunk, too: hundreds of mapped files would stay open.
                 found.append(X.copy() if section.rows is None else X[section.rows])
                 continue

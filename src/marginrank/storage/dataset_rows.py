@@ -66,7 +66,7 @@ def _joined(name: str, blocks: Sequence[Block]) -> Any:
     parts = [block[name] for block in blocks]
     if name == "qid":
         return joined_ids(parts)
-    if not sparse.issparse(parts[0]):
+    if not is_sparse(parts[0]):
         return np.concatenate(parts)
     shape = (sum(part.shape[0] for part in parts), max(part.shape[1] for part in parts))
     counts = np.concatenate([np.diff(part.indptr) for part in parts])

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from marginrank.data.matrices import is_sparse
 from marginrank.exceptions import MarginRankError
 from marginrank.storage import dataset_rows as rows
 from marginrank.storage.dataset_files import (
@@ -260,7 +260,7 @@ class Stage:
         X = block["X"]
         parts = {
             "held": [word for name, word in _WORDS.items() if name in block],
-            "storage": "CSR" if sparse.issparse(X) else "dense",
+            "storage": "CSR" if is_sparse(X) else "dense",
             "dtype": str(X.dtype),
             "ids": rows.id_kind(block["qid"]) if "qid" in block else None,
             "width": X.shape[1],

@@ -16,7 +16,6 @@ from marginrank.data import RankingData
 from marginrank.data import validation as gate
 from marginrank.data.labels import LabelledQueries
 from marginrank.data.queries import Groups, offsets, one_query, row_numbers
-from marginrank.data.ranking_data import make_data
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_flag, check_path
 from marginrank.storage import dataset_rows as rows
@@ -152,8 +151,7 @@ class DiskDataset(RankingData):
         """
         of_queries = {field.name for field in fields(LabelledQueries)} & parts.keys()
         queries = replace(self.queries, **{name: parts.pop(name) for name in of_queries})
-        kept = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "comments"}
-        return make_data(**{**kept, "queries": queries, "comments": None, **parts})
+        return self._with(**{"queries": queries, "comments": None, **parts})
 
     def normalized_by_query(self) -> NoReturn:
         """Refuse: the result is dense and in memory."""

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from marginrank.data.matrices import stacked
 from marginrank.exceptions import MarginRankError
 from marginrank.storage.chunks import ChunkedMatrix, TreeSum
 from marginrank.types import Rows
@@ -250,8 +250,7 @@ class RemoteMatrix(ChunkedMatrix):
         found = [X for _, _, X in self.blocks(wanted)]
         if not found:
             return np.empty((0, self.shape[1]), dtype=self.dtype)
-        together = sparse.vstack(found, format="csr") if sparse.issparse(found[0]) else np.concatenate(found)
-        return together[back]
+        return stacked(found)[back]
 
     def _fetch(self, number: int) -> Any:
         held = self.engine.hold(None, [number], [None])

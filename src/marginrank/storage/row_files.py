@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import _kernels
-from marginrank.types import Rows
+from marginrank.data.matrices import in_memory, is_sparse
+from marginrank.types import MemoryMatrix, Rows, Vector
 
 _DENSE = {"float32": _kernels.DenseF32, "float64": _kernels.DenseF64}
 _CSR = {
@@ -44,6 +45,10 @@ class DenseFileRows:
     shape: tuple[int, int]
     offset: int
 
+    def native(self, rows: Rows | None, shift: Vector | None) -> Any:
+        """Return the kernels' view of some rows, less a shift."""
+        return _DENSE[self.dtype.name](self.file, self.offset, *self.shape, rows, shift)
+
 
 @dataclass(frozen=True)
 class CsrFileRows:
@@ -70,11 +75,18 @@ class CsrFileRows:
     indptr: NDArray[Any]
     n_columns: int
 
+    def native(self, rows: Rows | None, shift: Vector | None) -> Any:
+        """Return the kernels' view of some rows, less a shift."""
+        kind = _CSR[self.dtype.name, self.indptr.dtype.name]
+        return kind(self.file, self.offset, self.indices_offset, self.indptr, self.n_columns, rows, shift)
+
 
 FileRows = DenseFileRows | CsrFileRows
 
 
-def native_matrix(X: Any, rows: Rows | None = None, shift: NDArray[np.float64] | None = None) -> Any:
+def native_matrix(
+    X: MemoryMatrix | FileRows, rows: Rows | None = None, shift: NDArray[np.float64] | None = None
+) -> Any:
     """Return the kernels' view of a matrix: an array, a CSR matrix, or rows of a file.
 
     Parameters
@@ -91,12 +103,9 @@ def native_matrix(X: Any, rows: Rows | None = None, shift: NDArray[np.float64] |
     >>> native_matrix(np.array([[1.0, 2.0]])).n_cols
     2
     """
-    if isinstance(X, DenseFileRows):
-        return _DENSE[X.dtype.name](X.file, X.offset, *X.shape, rows, shift)
-    if isinstance(X, CsrFileRows):
-        kind = _CSR[X.dtype.name, X.indptr.dtype.name]
-        return kind(X.file, X.offset, X.indices_offset, X.indptr, X.n_columns, rows, shift)
-    if isinstance(X, np.ndarray):
+    if not in_memory(X):
+        return X.native(rows, shift)
+    if not is_sparse(X):
         return _DENSE[X.dtype.name](X, rows, shift)
     kind = _CSR[X.dtype.name, X.indices.dtype.name]
     return kind(X.data, X.indices, X.indptr, X.shape[1], rows, shift)

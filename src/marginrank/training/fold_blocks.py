@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginrank.data.matrices import in_memory
 from marginrank.designs import ColumnTransform, Design, TransformedDesign
 from marginrank.designs.lockstep import Asks, in_lockstep
 from marginrank.designs.shared_chunks import ChunksTogether
@@ -20,16 +19,13 @@ from marginrank.training.descents import Descent
 from marginrank.training.fitting import Training
 from marginrank.training.problems import Held, Part
 from marginrank.training.progress import ProgressLine
-from marginrank.training.spaces import MappedColumns, RawColumns, Space
+from marginrank.training.spaces import MOST_AT_ONCE, Space
 from marginrank.types import Array, Matrix, Rows, Vector
 
 #: Trains a fold: adds its models to a descent, and tells those who listen to its progress.
 Descend = Callable[[Training, Descent, Sequence[Callback]], None]
 
 
-# Vectors that one read of X serves; features that are made again serve any number, but these take memory.
-MOST_AT_ONCE = 8
-_MAPPED_PER_READ = 64
 # What the folds that go down together may take of the machine's memory, and vectors of one number for each
 # column that a fold holds: cutting planes, the models of its path, and curvature.
 _MEMORY_SHARE = 0.25
@@ -49,15 +45,6 @@ def folds_at_once(training: Training) -> int:
     """Return how many folds are trained at the same time: several where that pays and memory allows it.
 
     It depends on the data and on the size of the machine's memory, not on what is free of it.
-    """
-    if not _reads_cost_most(training.space):
-        return 1
-    room = _MEMORY_SHARE * physical_memory()
-    return int(np.clip(room // (8 * _VECTORS_A_FOLD * training.design.shape[1]), 1, MOST_AT_ONCE))
-
-
-def _reads_cost_most(space: Space) -> bool:
-    """Whether a read of X costs so much beside all else that folds had better share it.
 
     Five folds together took these parts of the time of one after another (benchmarks/fold_blocks.py, two
     threads, nothing else running): .38 and .45 on disk, dense and sparse, where the system's cache does not
@@ -65,9 +52,10 @@ def _reads_cost_most(space: Space) -> bool:
     to 1.5, though sparse rows took .7 to 1.0 of the processor time: folds wait for each other, one evaluates
     its loss and its planes at a time, and a fold alone reads dense rows once for scores and adjoint.
     """
-    if isinstance(space, MappedColumns):
-        return space.recomputes
-    return isinstance(space, RawColumns) and not in_memory(space.X) and not space.X.is_remote
+    if not training.space.reads_cost_most:
+        return 1
+    room = _MEMORY_SHARE * physical_memory()
+    return int(np.clip(room // (8 * _VECTORS_A_FOLD * training.design.shape[1]), 1, MOST_AT_ONCE))
 
 
 def folds_trained(
@@ -117,7 +105,7 @@ def _train_together(
     listeners: Sequence[Callback],
     begun: list[Fold],
 ) -> None:
-    products = _products(training.space, [part.rows for _, part, _, _ in block])
+    products = training.space.together([part.rows for _, part, _, _ in block])
 
     def train(
         number: int, part: Part, rows: Rows | None, measure: Callable[[Array], Vector], asks: Asks
@@ -139,19 +127,6 @@ def _labelled(listeners: Sequence[Callback], number: int) -> list[Callback]:
     ]
 
 
-def _products(space: Space, rows: list[Rows | None]) -> ProductsTogether | ChunksTogether:
-    """Return what makes the products of folds with these rows."""
-    if isinstance(space, RawColumns) and not in_memory(space.X):
-        return ChunksTogether(space.X, rows, space.shift, n_threads=space.n_threads)
-    per_read = _MAPPED_PER_READ if isinstance(space, MappedColumns) else MOST_AT_ONCE
-    taken = [one for one in rows if one is not None]
-    if len(taken) < len(rows):
-        return ProductsTogether(space.shared(None), rows, per_read)
-    together = np.unique(np.concatenate(taken))
-    positions: list[Rows | None] = [np.searchsorted(together, one) for one in taken]
-    return ProductsTogether(space.shared(together), positions, per_read)
-
-
 class _SharingSpace:
     """The space of all folds, as one of them sees it that shares its products."""
 
@@ -159,6 +134,15 @@ class _SharingSpace:
         self._space = space
         self._asks = asks
         self._fusing = fusing
+
+    @property
+    def reads_cost_most(self) -> bool:
+        """As of all folds."""
+        return self._space.reads_cost_most
+
+    def together(self, rows: list[Rows | None]) -> ProductsTogether | ChunksTogether:
+        """Return what makes the products of all folds."""
+        return self._space.together(rows)
 
     def transform(self, part: Part) -> ColumnTransform:
         """Return what is done to the columns of the fold's rows."""

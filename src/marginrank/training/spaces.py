@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+
 from marginrank.data import TrainingView
+from marginrank.data.matrices import in_memory
 from marginrank.designs import (
     ColumnTransform,
     ComparedRows,
@@ -21,14 +24,27 @@ from marginrank.designs.blocks import BlockMap
 from marginrank.designs.columns import IDENTITY
 from marginrank.designs.mapped import Store
 from marginrank.designs.scaling import Scale
+from marginrank.designs.shared_chunks import ChunksTogether
+from marginrank.designs.shared_reads import ProductsTogether
 from marginrank.feature_maps import FeatureMap
 from marginrank.system.memory import check_columns
 from marginrank.training.problems import Part
 from marginrank.types import Matrix, MemoryMatrix, Rows, Vector
 
+# Vectors that one read of X serves; features that are made again serve any number, but these take memory.
+MOST_AT_ONCE = 8
+_MAPPED_PER_READ = 64
+
 
 class Space(Protocol):
     """Makes designs over training rows and over further ones, for the same coefficients."""
+
+    @property
+    def reads_cost_most(self) -> bool:
+        """Whether a read of X costs so much more than all else that folds had better share it."""
+
+    def together(self, rows: list[Rows | None]) -> ProductsTogether | ChunksTogether:
+        """Return what makes the products of folds with these training rows, in reads that all share."""
 
     def transform(self, part: Part) -> ColumnTransform:
         """Return what is done to the columns of training rows."""
@@ -112,6 +128,17 @@ class RawColumns:
     def shift(self) -> ColumnTransform:
         """The shift of all training rows, and nothing else."""
         return self._whole.within_products
+
+    @property
+    def reads_cost_most(self) -> bool:
+        """Whether X lies on disk; on workers, reads are theirs."""
+        return not in_memory(self.X) and not self.X.is_remote
+
+    def together(self, rows: list[Rows | None]) -> ProductsTogether | ChunksTogether:
+        """Return what makes the products of folds."""
+        if in_memory(self.X):
+            return _together(self, rows, MOST_AT_ONCE)
+        return ChunksTogether(self.X, rows, self.shift, n_threads=self.n_threads)
 
     def held_out(self, rows: Rows | None) -> Design:
         """Return the design of training rows."""
@@ -221,10 +248,24 @@ class MappedColumns:
         return self._mapped(X).design()
 
     @property
-    def recomputes(self) -> bool:
+    def reads_cost_most(self) -> bool:
         """Whether every pass makes the features again."""
         return not self._features.stored
+
+    def together(self, rows: list[Rows | None]) -> ProductsTogether | ChunksTogether:
+        """Return what makes the products of folds."""
+        return _together(self, rows, _MAPPED_PER_READ)
 
     def release(self) -> None:
         """Let go of the features; the map stays."""
         self.__dict__.pop("_features", None)
+
+
+def _together(space: Space, rows: list[Rows | None], per_read: int) -> ProductsTogether:
+    """Return what makes the products of folds, by a design of all rows that any of them has."""
+    taken = [one for one in rows if one is not None]
+    if len(taken) < len(rows):
+        return ProductsTogether(space.shared(None), rows, per_read)
+    together = np.unique(np.concatenate(taken))
+    positions: list[Rows | None] = [np.searchsorted(together, one) for one in taken]
+    return ProductsTogether(space.shared(together), positions, per_read)

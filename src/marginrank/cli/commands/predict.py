@@ -17,7 +17,6 @@ from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory
 from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError
-from marginrank.io import DiskDataset
 from marginrank.model import RankingModel, align_width, model_matrix
 
 
@@ -90,8 +89,8 @@ def scores_of(
     model: RankingModel, data: RankingData, ignore_unknown: bool, n_jobs: int | None, first: int = 1
 ) -> list[float]:
     """Return the scores of data that may be narrower or wider than the model; features from ``first`` on."""
-    if isinstance(data, DiskDataset):
-        return _scores_by_chunk(model, data, ignore_unknown, n_jobs, first)
+    if not in_memory(data.X):
+        return _scores_by_chunk(model, data, data.X.n_chunks, ignore_unknown, n_jobs, first)
     if model.feature_names is not None and data.feature_names is not None:
         named: list[float] = model.predict(data, n_jobs=n_jobs).tolist()
         return named
@@ -101,9 +100,14 @@ def scores_of(
 
 
 def _scores_by_chunk(
-    model: RankingModel, data: DiskDataset, ignore_unknown: bool, n_jobs: int | None, first: int
+    model: RankingModel,
+    data: RankingData,
+    n_chunks: int,
+    ignore_unknown: bool,
+    n_jobs: int | None,
+    first: int,
 ) -> list[float]:
-    if model.query_normalization is not None and data.query_ids is None and data.n_chunks > 1:
+    if model.query_normalization is not None and data.query_ids is None and n_chunks > 1:
         raise MarginRankError(
             "The model normalises within queries, and these data are one ranking in several chunks; convert "
             "them with a larger --chunk, so that there is one."

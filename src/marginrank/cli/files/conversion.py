@@ -29,7 +29,6 @@ from marginrank.cli.options.shared import Reading
 from marginrank.data import RankingData
 from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError
-from marginrank.io.pieces import has_comments
 from marginrank.io.side_files import with_group, with_weight
 
 _PARTS = {
@@ -59,7 +58,7 @@ class Content:
         return ["features", *held, *(["scores"] if self.scores is not None else [])]
 
     def _has(self, name: str) -> bool:
-        return has_comments(self.data) if name == "comments" else getattr(self.data, name) is not None
+        return self.data.has_comments if name == "comments" else getattr(self.data, name) is not None
 
 
 class _Kind(NamedTuple):
