@@ -27,7 +27,7 @@ from marginrank.data.validation import check_matrix
 from marginrank.designs.mapped import FactoredDesign, mapped_design
 from marginrank.exceptions import ZeroModelWarning
 from marginrank.io import write_dataset
-from marginrank.training.spaces import scaled_map
+from marginrank.training.mapped_columns import scaled_map
 
 _NO_FAILURES = (ConvergenceWarning, ZeroModelWarning)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -30,21 +31,20 @@ from marginrank.parameters import (
     check_number,
     check_seed,
 )
-from marginrank.solvers import Solver
-from marginrank.system.memory import physical_memory
 from marginrank.system.threads import resolve_threads
-from marginrank.training.alpha_searches import Found, Row
-from marginrank.training.fitting import Training
-from marginrank.training.problems import Part
-from marginrank.training.selection import Rule, Search, Selection
-from marginrank.training.spaces import MappedColumns, Space, rows_to_map, scaled_map
-from marginrank.types import Matrix, MemoryMatrix, Vector
+from marginrank.training.fitting import Found, Row, Trainer
+from marginrank.training.mapped_columns import (
+    MappedColumns,
+    check_kernel_memory,
+    rows_to_map,
+    scaled_map,
+)
+from marginrank.training.problems import Problem, Space
+from marginrank.training.selection import Rule, Search
+from marginrank.types import MemoryMatrix, Vector
 
 # gamma="auto" tries these times "scale": on OHSUMED the best lies at a sixteenth.
 _FACTORS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
-# Float64 matrices of landmarks by landmarks at the peak of a fit: kernel values, their symmetric part,
-# eigenvectors, the room that LAPACK takes, and the whitening.
-_SQUARE_MATRICES = 5
 
 
 def _least_squares(view: TrainingView, *, weighting: str, n_threads: int) -> LeastSquaresLoss:
@@ -186,8 +186,6 @@ class KernelRankSVM(PairwiseRanker):
         **PREFERENCE_LOSSES,
         "least_squares": LeastSquaresPreferences,
     }
-    #: Coefficients of another map are no start.
-    warm_start: bool = False
 
     def __init__(
         self,
@@ -255,7 +253,7 @@ class KernelRankSVM(PairwiseRanker):
         tags.input_tags.positive_only = kernel == "chi2"
         return tags
 
-    def _check_parameters(self, losses: Mapping[str, Any]) -> Solver:
+    def _check_parameters(self) -> Search:
         check_choice("approximation", self.approximation, ("nystroem", "fourier", "exact"))
         check_choice("dtype", self.dtype, ("auto", "float32", "float64"))
         check_store(self.store)
@@ -273,40 +271,45 @@ class KernelRankSVM(PairwiseRanker):
             raise MarginRankError(
                 "scale divides columns of features, and kernel='precomputed' has none; use scale=None."
             )
-        check_choice("loss", self.loss, losses)
+        check_choice("loss", self.loss, self.query_losses)
         check_choice("weighting", self.weighting, ("pairs", "queries"))
         if self.loss == "least_squares" and self.weighting != "pairs":
             raise MarginRankError(
                 "loss='least_squares' is a mean over rows; weighting='queries' is for the hinge losses. To "
                 "weigh queries alike, pass query_weight."
             )
-        return super()._check_parameters(losses)
+        return super()._check_parameters()
 
     def _chooses_gamma(self) -> bool:
         return isinstance(self.gamma, str) and self.gamma == "auto"
 
-    def _search(self) -> Search | None:
-        search = super()._search()
-        if search is None and self._chooses_gamma():
-            return Search([self.alpha], self.metric, self.cv, self.rule)
-        return search
+    def _searches(self) -> bool:
+        return self._chooses_alpha() or self._chooses_gamma()
 
-    def _spaces(self, X: Matrix, whole: Part) -> Sequence[Space]:
+    def _search(self) -> Search:
+        search = super()._search()
+        return search if self._chooses_alpha() else replace(search, alphas=[self.alpha])
+
+    def _spaces(self, problem: Problem) -> Sequence[Space]:
         """Return a space for each gamma; maps are fitted on the rows that are trained on."""
+        X, trained = problem.data.X, problem.rows
         if not in_memory(X):
             raise MarginRankError(
                 "KernelRankSVM does not train over data on disk; read a sample of the rows into memory "
                 "(subset), or transform blocks by a feature map before they are written, and use RankSVM."
             )
-        rows, weight = None, _in_row_order(whole, X.shape[0])
-        if whole.rows is not None and len(whole.rows) < X.shape[0] and self.kernel != "precomputed":
-            rows = np.sort(whole.rows)
+        rows, weight = None, problem.weight_by_row()
+        if trained is not None and len(trained) < X.shape[0] and self.kernel != "precomputed":
+            rows = np.sort(trained)
             weight = None if weight is None else weight[rows]
         scale = None
         if self.scale is not None:
-            scale = steady(column_scale(X, self.scale, whole.rows, whole.weight))
+            scale = steady(column_scale(X, self.scale, trained, problem.weight))
         n_rows = X.shape[0] if rows is None else len(rows)
-        self._check_memory(n_rows)
+        if self.approximation == "exact":
+            check_kernel_memory(n_rows, exact=True)
+        elif self.approximation == "nystroem":
+            check_kernel_memory(min(check_count(self.n_components, "n_components"), n_rows), exact=False)
         seed = self.random_state
         if not isinstance(seed, int | np.integer):  # every gamma gets the same landmarks
             seed = check_random_state(seed).randint(2**31 - 1)
@@ -345,32 +348,17 @@ class KernelRankSVM(PairwiseRanker):
             **common,
         )
 
-    def _check_memory(self, n_rows: int) -> None:
-        """Refuse landmarks whose kernel matrix cannot be taken apart in this machine's memory."""
-        if self.approximation == "fourier":
-            return
-        exact = self.approximation == "exact"
-        n_landmarks = n_rows if exact else min(check_count(self.n_components, "n_components"), n_rows)
-        need, memory = _SQUARE_MATRICES * 8.0 * n_landmarks**2, physical_memory()
-        if need > memory:
-            what = f"The exact kernel of {n_rows:,} rows" if exact else f"{n_landmarks:,} landmarks"
-            way = "approximation='nystroem' or 'fourier'" if exact else "fewer n_components, or 'fourier'"
-            raise MarginRankError(
-                f"{what} would take about {need / 2**30:,.1f} GB for the kernel matrix and its eigenvectors; "
-                f"there are {memory / 2**30:,.1f} GB. Use {way}."
-            )
-
-    def _remember(self, rows: Sequence[Row], best: Selection) -> None:
+    def _remember(self, rows: Sequence[Row], best: Row) -> None:
         super()._remember(rows, best)
         if self._chooses_gamma():
-            self.gammas_ = np.array([_space(row.training).feature_map.gamma_ for row in rows])
+            self.gammas_ = np.array([_space(row.trainer).feature_map.gamma_ for row in rows])
             self.alphas_ = _table([row.selection.alphas for row in rows])
             self.validation_curve_ = _table([row.selection.curve for row in rows])
             self.validation_std_ = _table([row.selection.std for row in rows])
 
     def _keep(self, found: Found) -> None:
         super()._keep(found)
-        space = _space(found.training)
+        space = _space(found.trainer)
         self.feature_map_ = space.feature_map
         self.gamma_ = self.feature_map_.gamma_
         self.column_scale_ = space.column_scale
@@ -386,18 +374,10 @@ class KernelRankSVM(PairwiseRanker):
         return {"feature_map": self.feature_map_, "input_scaling": scaling}
 
 
-def _in_row_order(whole: Part, n_rows: int) -> Vector | None:
-    """Return the weight of every row of X; 0 for those that are not trained on."""
-    if whole.weight is None:
-        return None
-    weight = np.zeros(n_rows)
-    weight[slice(None) if whole.rows is None else whole.rows] = whole.weight
-    return weight
-
-
-def _space(training: Training) -> MappedColumns:
-    assert isinstance(training.space, MappedColumns)
-    return training.space
+def _space(trainer: Trainer) -> MappedColumns:
+    space = trainer.problem.space
+    assert isinstance(space, MappedColumns)
+    return space
 
 
 def _check_gammas(gammas: Any) -> Vector | None:

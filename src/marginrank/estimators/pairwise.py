@@ -6,23 +6,21 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from marginrank.estimators.certified import CertifiedRanker
+from marginrank.estimators.base import Ranker
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES
-from marginrank.parameters import check_choice, check_count, check_positive
+from marginrank.parameters import check_choice
 from marginrank.solvers import SOLVERS, Solver
-from marginrank.system.threads import resolve_threads
-from marginrank.training.problems import PairProblem, QueryProblem
-from marginrank.training.whole_fits import fitted_whole
+from marginrank.training.problems import Problem
+from marginrank.training.selection import Search
 
 
-class PairwiseRanker(CertifiedRanker):
+class PairwiseRanker(Ranker):
     """Base of the rankers that choose a loss by name."""
 
     query_losses: ClassVar[Mapping[str, Any]] = QUERY_LOSSES
     preference_losses: ClassVar[Mapping[str, Any]] = PREFERENCE_LOSSES
 
     loss: str
-    max_iter: int
     solver: str
 
     def fit(
@@ -72,16 +70,14 @@ class PairwiseRanker(CertifiedRanker):
             Itself. After Ctrl-C the best model so far is set before KeyboardInterrupt is raised again; where
             there is none yet, the estimator stays as it was.
         """
-        with fitted_whole(self) as best:
-            solver = self._check_parameters(self.query_losses)
-            data = self._ranking_data(X, y, qid, group, sample_weight, query_weight, reset=True)
-            self._trained_on_queries = data.query_ids is not None
-            sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
-            make_loss = partial(
-                self.query_losses[self.loss], weighting=self.weighting, n_threads=resolve_threads(self.n_jobs)
-            )
-            self._train(QueryProblem(data, make_loss), solver, sets, callbacks, best)
-        return self
+
+        def read() -> Problem:
+            check_choice("loss", self.loss, self.query_losses)
+            weights = {"sample_weight": sample_weight, "query_weight": query_weight}
+            data = self._labelled(X, y, qid, group=group, **weights)
+            return self._problem(data, partial(self.query_losses[self.loss], weighting=self.weighting))
+
+        return self._fit(read, eval_set, eval_qid, eval_metric, callbacks)
 
     def fit_pairs(
         self,
@@ -125,22 +121,20 @@ class PairwiseRanker(CertifiedRanker):
         >>> bool(model.predict(X)[0] > model.predict(X)[1])
         True
         """
-        with fitted_whole(self) as best:
-            solver = self._check_parameters(self.preference_losses)
-            data = self._paired_data(X, pairs, weight, margin)
-            self._trained_on_queries = False
-            sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
-            make_loss = partial(self.preference_losses[self.loss], n_threads=resolve_threads(self.n_jobs))
-            self._train(PairProblem(data, make_loss), solver, sets, callbacks, best)
-        return self
 
-    def _check_parameters(self, losses: Mapping[str, Any]) -> Solver:
-        """Check the parameters before any work is done, and return the solver."""
-        check_choice("loss", self.loss, losses)
+        def read() -> Problem:
+            check_choice("loss", self.loss, self.preference_losses)
+            data = self._paired(X, pairs, weight, margin)
+            return self._problem(data, self.preference_losses[self.loss], from_pairs=True)
+
+        return self._fit(read, eval_set, eval_qid, eval_metric, callbacks)
+
+    def _check_parameters(self) -> Search:
         check_choice("weighting", self.weighting, ("pairs", "queries"))
         check_choice("solver", self.solver, ("auto", *SOLVERS))
-        self._check_shared()
-        self._search()
-        tol = check_positive(self.tol, "tol")
-        max_iter = check_count(self.max_iter, "max_iter")
-        return SOLVERS["lbfgs" if self.solver == "auto" else self.solver](tol=tol, max_iter=max_iter)
+        return super()._check_parameters()
+
+    def _solver(self, problem: Problem, search: Search) -> Solver:
+        del problem, search
+        name = "lbfgs" if self.solver == "auto" else self.solver
+        return SOLVERS[name](tol=float(self.tol), max_iter=int(self.max_iter))

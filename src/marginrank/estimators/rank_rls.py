@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
-from marginrank.data import RankingData
-from marginrank.data.matrices import in_memory, n_stored
+from marginrank.data.matrices import in_memory
 from marginrank.designs.scaling import Scale
-from marginrank.estimators.linear import LinearRanker
+from marginrank.estimators.base import Ranker
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.metrics import Metric
-from marginrank.parameters import check_choice, check_count, check_positive
-from marginrank.solvers import Callback
-from marginrank.solvers.callbacks import check_callbacks
-from marginrank.solvers.spectral import direct_pays
-from marginrank.system.threads import one_blas_thread, resolve_threads
-from marginrank.training.direct_runs import DirectRuns
+from marginrank.parameters import check_choice
+from marginrank.solvers import Callback, SolverResult
+from marginrank.system.threads import resolve_threads
+from marginrank.training.alpha_searches import SearchByFolds
+from marginrank.training.direct import DirectTrainer, ExactElseIterated, LeaveQueryOut, direct_is_cheaper
 from marginrank.training.evaluation_sets import EvaluationSet
-from marginrank.training.least_squares_runs import LeastSquaresRuns, Outcome
-from marginrank.training.problems import PairProblem, Problem, QueryProblem
-from marginrank.training.progress import ProgressLine
+from marginrank.training.fitting import Found, OneAlpha, Place, Row, Run
+from marginrank.training.least_squares import LeastSquaresTrainer
+from marginrank.training.problems import Problem
+from marginrank.training.recorder import Recorder
 from marginrank.training.selection import Rule, Search
-from marginrank.training.spaces import RawColumns
-from marginrank.training.targets import check_target_counts, split_targets
-from marginrank.training.whole_fits import BestSoFar, fitted_whole
+from marginrank.training.targets import split_targets
 
 _PATIENCE = 10
 _FOLDS = 5
 
 
-class RankRLS(LinearRanker):
+class RankRLS(Ranker):
     r"""Linear ranking by regularised least squares.
 
     Minimises ``(1/m) ||L (X w - y)||^2 + alpha/2 ||w||^2``, where ``L`` subtracts the mean of each query: the
@@ -228,16 +223,14 @@ class RankRLS(LinearRanker):
             Itself. After Ctrl-C the best model so far is set before KeyboardInterrupt is raised again; where
             there is none yet, the estimator stays as it was.
         """
-        with fitted_whole(self) as best:
-            self._check_parameters()
-            y, targets = split_targets(X, y)
-            data = self._ranking_data(X, y, qid, group, sample_weight, query_weight, reset=True)
-            self._trained_on_queries = data.query_ids is not None
-            sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
-            check_target_counts(targets, sets)
-            make_loss = partial(LeastSquaresLoss, n_threads=resolve_threads(self.n_jobs))
-            self._train(QueryProblem(data, make_loss, targets), sets, callbacks, best)
-        return self
+
+        def read() -> Problem:
+            first, targets = split_targets(X, y)
+            weights = {"sample_weight": sample_weight, "query_weight": query_weight}
+            data = self._labelled(X, first, qid, group=group, **weights)
+            return self._problem(data, LeastSquaresLoss, targets=targets)
+
+        return self._fit(read, eval_set, eval_qid, eval_metric, callbacks)
 
     def fit_pairs(
         self,
@@ -281,202 +274,98 @@ class RankRLS(LinearRanker):
         >>> bool(model.predict(X)[0] > model.predict(X)[1])
         True
         """
-        with fitted_whole(self) as best:
-            self._check_parameters()
+
+        def read() -> Problem:
             if self.solver == "direct":
                 raise MarginRankError(
                     "The direct solver works within queries, and pairs have none. Use solver='cg' or 'auto'."
                 )
-            data = self._paired_data(X, pairs, weight, magnitude, "magnitude")
-            self._trained_on_queries = False
-            sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
-            make_loss = partial(LeastSquaresPreferences, n_threads=resolve_threads(self.n_jobs))
-            self._train(PairProblem(data, make_loss), sets, callbacks, best)
-        return self
+            data = self._paired(X, pairs, weight, magnitude, "magnitude")
+            return self._problem(data, LeastSquaresPreferences, from_pairs=True)
 
-    def score(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        group: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-    ) -> float:
-        """Return 1 minus the pairwise error: the share of pairs in the right order, ties half.
+        return self._fit(read, eval_set, eval_qid, eval_metric, callbacks)
 
-        Parameters
-        ----------
-        X, y, qid, group, sample_weight, query_weight
-            As in ``fit``. The mean is over pairs, and over the targets where there are several.
-
-        Returns
-        -------
-        float
-            1 for a perfect order, 0.5 for chance.
-        """
-        check_is_fitted(self, "coef_")
-        first, targets = split_targets(X, y)
-        if targets is None and self.coef_.ndim == 1:
-            weights = {"sample_weight": sample_weight, "query_weight": query_weight}
-            return super().score(X, first, qid=qid, group=group, **weights)
-        data = self._ranking_data(X, first, qid, group, sample_weight, query_weight, reset=False)
-        if targets is None:
-            targets = np.empty((0, data.n_rows)) if data.y is None else data.y[None]
-        scores = self._scores(data.X).reshape(data.n_rows, -1).T
-        if len(scores) != len(targets):
-            raise MarginRankError(
-                f"y must have a column for each target of the model; got {len(targets)} for {len(scores)}."
-            )
-        by_target = [
-            self._agreement(data, column, np.ascontiguousarray(p))
-            for column, p in zip(targets, scores, strict=True)
-        ]
-        return float(np.mean(by_target))
-
-    def _check_parameters(self) -> None:
+    def _check_parameters(self) -> Search:
         check_choice("regularization", self.regularization, ("tikhonov", "early_stopping", "hybrid"))
         check_choice("solver", self.solver, ("auto", "cg", "direct"))
-        self._check_shared()
-        if not self._is_auto():
-            check_positive(self.alpha, "alpha", "a positive, finite number or 'auto'")
-        check_positive(self.tol, "tol")
-        check_count(self.max_iter, "max_iter")
-        self._search()
+        search = super()._check_parameters()
         if self.solver == "direct" and self.regularization != "tikhonov":
             raise MarginRankError(
                 f"regularization={self.regularization!r} stops iterations early, and the direct solver has "
                 "none. Use solver='cg', or regularization='tikhonov'."
             )
-
-    def _is_auto(self) -> bool:
-        return isinstance(self.alpha, str) and self.alpha == "auto"
+        return search
 
     def _search(self) -> Search:
         return Search(self.alphas, self.metric, _FOLDS if self.cv is None else self.cv, self.rule)
 
-    def _train(self, problem: Problem, sets: list[EvaluationSet], callbacks: Any, best: BestSoFar) -> None:
-        listeners = check_callbacks(callbacks)
-        with one_blas_thread(), self._finite_training(problem), ProgressLine() as line:
-            if self.verbose:
-                listeners.insert(0, line)
-            whole = problem.whole()
-            space = RawColumns(problem.data.X, whole, self.scale, resolve_threads(self.n_jobs))
-            self._count_pairs(whole.loss)
-            outcome, solver = None, "cg"
-            if isinstance(problem, QueryProblem) and self._goes_direct(problem):
-                outcome, solver = self._without_iterations(problem, space, sets, best), "direct"
-                exact = outcome
-                best.is_set_by(lambda: self._set(exact, problem, "direct"))
-                for listener in listeners:
-                    listener(exact.history[-1])
-            if outcome is None or (self.solver == "auto" and outcome.gap > self.tol):
-                # Columns whose sizes lie too far apart drown in the rounding of a Gram matrix.
-                runs = self._runs(problem, space, listeners)
-                if outcome is None:
-                    best.is_set_by(lambda: self._set(runs.so_far(), problem, "cg"))
-                outcome, solver = self._by_iterations(runs, sets), "cg"
-            coef = outcome.transform.raw(outcome.w)
-            self._check_results(problem, coef, outcome.value, outcome.bound, outcome.gap)
-        found = outcome
-        best.is_set_by(lambda: self._set(found, problem, solver))
-        self._set(found, problem, solver)
-        best.is_set = True
-        self._warn(outcome)
+    def _run(
+        self, problem: Problem, search: Search, sets: list[EvaluationSet], callbacks: list[Callback]
+    ) -> Run:
+        if not self._goes_direct(problem, search):
+            return self._by_iterations(problem, search, sets, callbacks)
+        exact = self._without_iterations(problem, search, sets, callbacks)
+        if self.solver == "direct":
+            return exact
+        iterated = partial(self._by_iterations, problem, search, sets, callbacks)
+        return ExactElseIterated(exact, iterated, float(self.tol))
 
-    def _goes_direct(self, problem: QueryProblem) -> bool:
-        data = problem.data
-        if not in_memory(data.X):
-            if self.solver == "direct":
-                raise MarginRankError(
-                    "The direct solver needs the rows in memory, and these are on disk. Use solver='cg' or "
-                    "'auto', or train on data.in_memory()."
-                )
-            return False
+    def _goes_direct(self, problem: Problem, search: Search) -> bool:
+        if not in_memory(problem.data.X) and self.solver == "direct":
+            raise MarginRankError(
+                "The direct solver needs the rows in memory, and these are on disk. Use solver='cg' or "
+                "'auto', or train on data.in_memory()."
+            )
         if self.solver != "auto" or self.regularization != "tikhonov":
             return self.solver == "direct"
-        n_alphas = 1 if not self._is_auto() else 17 if self.alphas is None else len(self.alphas)
-        return direct_pays(data.n_rows, data.n_features, n_stored(data.X), n_alphas)
+        n_alphas = 1 if not self._searches() else 17 if search.alphas is None else len(search.alphas)
+        return direct_is_cheaper(problem, n_alphas)
 
     def _without_iterations(
-        self, problem: QueryProblem, space: RawColumns, sets: list[EvaluationSet], best: BestSoFar
-    ) -> Outcome:
-        runs = DirectRuns(
-            problem,
-            space,
-            n_threads=space.n_threads,
-            n_jobs=self.n_jobs,
-        )
-        best.is_set_by(lambda: self._set(runs.so_far(), problem, "direct"))
-        if not self._is_auto():
-            return runs.plain(float(self.alpha), sets)
+        self, problem: Problem, search: Search, sets: list[EvaluationSet], callbacks: list[Callback]
+    ) -> Run:
+        trainer = DirectTrainer(problem, resolve_threads(self.n_jobs))
+        if self._searches() and not sets and self.cv is None and problem.n_queries > 1:
+            return LeaveQueryOut(trainer, search, callbacks, self.n_jobs)
+        return self._run_by([trainer], search, sets, callbacks)
+
+    def _by_iterations(
+        self, problem: Problem, search: Search, sets: list[EvaluationSet], callbacks: list[Callback]
+    ) -> Run:
+        patience = None if self.regularization == "tikhonov" else _PATIENCE
+        trainer = LeastSquaresTrainer(problem, float(self.tol), int(self.max_iter), patience)
+        no_alpha = self.regularization == "early_stopping"
+        if patience is None or (self._searches() and not no_alpha):
+            return self._run_by([trainer], search, sets, callbacks)
+        alpha = 0.0 if no_alpha else float(self.alpha)
         if sets:
-            return runs.on_set(self._search(), sets[-1])
-        if self.cv is None and problem.n_queries > 1:
-            return runs.leave_query_out(self._search())
-        return runs.by_folds(self._search())
+            recorder = Recorder(sets, problem.space, patience)
+            return OneAlpha(trainer, Place(alpha), callbacks, recorder)
+        # The number of iterations is found by folds.
+        folds = problem.folds(search, self.n_jobs)
+        return SearchByFolds([trainer], search, callbacks, folds, np.array([alpha]))
 
-    def _runs(self, problem: Problem, space: RawColumns, listeners: list[Callback]) -> LeastSquaresRuns:
-        return LeastSquaresRuns(
-            problem,
-            space.whole,
-            space,
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            patience=None if self.regularization == "tikhonov" else _PATIENCE,
-            n_jobs=self.n_jobs,
-            listeners=listeners,
+    def _remember(self, rows: Sequence[Row], best: Row) -> None:
+        super()._remember(rows, best)
+        self.validation_table_ = best.selection.curve[:, None] if best.table is None else best.table
+        if best.n_iter is not None:
+            self.best_iteration_ = best.n_iter
+
+    def _keep(self, found: Found) -> None:
+        super()._keep(found)
+        direct = isinstance(found.trainer, DirectTrainer)
+        self.solver_ = "direct" if direct else "cg"
+        if found.recorder is not None and direct:
+            del self.best_iteration_
+        elif found.recorder is not None:
+            self.validation_table_ = np.array([found.recorder.curve])
+
+    def _why_not_converged(self, result: SolverResult) -> str:
+        return (
+            f"RankRLS stopped after {result.n_iter} iterations with a residual above tol={self.tol:g} "
+            f"(certified gap {self.gap_:.1e}). Raise max_iter or tol, use a larger alpha, or scale the "
+            "features (scale='standard') if they differ much in size."
         )
 
-    def _by_iterations(self, runs: LeastSquaresRuns, sets: list[EvaluationSet]) -> Outcome:
-        search = self._search()
-        if self.regularization == "early_stopping":
-            no_alpha = np.zeros(1)
-            return runs.plain(0.0, sets) if sets else runs.by_folds(search, no_alpha)
-        if self._is_auto():
-            return runs.on_set(search, sets[-1]) if sets else runs.by_folds(search, None)
-        alpha = float(self.alpha)
-        if self.regularization == "hybrid" and not sets:
-            return runs.by_folds(search, np.array([alpha]))
-        return runs.plain(alpha, sets)
-
-    def _set(self, outcome: Outcome | None, problem: Problem, solver: str) -> bool:
-        """Set all that was learnt, and nothing of an earlier fit; return False where there is no model."""
-        if outcome is None:
-            return False
-        self._forget_search()
-        self.solver_ = solver
-        w = outcome.transform.raw(outcome.w)
-        self.coef_ = w if problem.targets is not None else w[0]
-        self.column_scale_ = outcome.transform.scale
-        self.alpha_ = outcome.alpha
-        self.objective_, self.lower_bound_ = outcome.value, outcome.bound
-        self.gap_ = outcome.gap
-        self.n_iter_, self.n_passes_ = outcome.n_iter, outcome.passes
-        self.history_ = outcome.history
-        self.n_queries_ = problem.n_queries
-        if outcome.selection is not None:
-            self.alphas_ = outcome.selection.alphas
-            self.validation_curve_ = outcome.selection.curve
-            self.validation_std_ = outcome.selection.std
-        for name in ("table", "best_iteration", "best_score", "evals_result"):
-            value = getattr(outcome, name)
-            if value is not None:
-                setattr(self, "validation_table_" if name == "table" else f"{name}_", value)
-        return True
-
-    def _warn(self, outcome: Outcome) -> None:
-        if outcome.status == "max_iter":
-            warnings.warn(
-                f"RankRLS stopped after {outcome.n_iter} iterations with a residual above tol={self.tol:g} "
-                f"(certified gap {self.gap_:.1e}). Raise max_iter or tol, use a larger alpha, or scale the "
-                "features (scale='standard') if they differ much in size.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
-    def _evaluation_rows(self, X: Any, y: Any, qid: Any) -> tuple[RankingData, NDArray[np.float64]]:
-        y, targets = split_targets(X, y)
-        data, labels = super()._evaluation_rows(X, y, qid)
-        return data, labels if targets is None else targets
+    def _split_labels(self, X: Any, y: Any) -> tuple[Any, NDArray[np.float64] | None]:
+        return split_targets(X, y)

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from typing import Any, Literal
 
-from marginrank.data import RankingData
 from marginrank.designs.scaling import Scale
-from marginrank.estimators.certified import CertifiedRanker
+from marginrank.estimators.base import Ranker
 from marginrank.exceptions import ZeroModelWarning, shown
 from marginrank.losses.structured import TargetOptions
 from marginrank.metrics import Metric
-from marginrank.parameters import check_choice, check_count, check_positive
+from marginrank.parameters import check_choice
 from marginrank.solvers import SOLVERS, Solver, SolverResult
-from marginrank.system.threads import one_blas_thread, resolve_threads
-from marginrank.training.alpha_searches import Found
-from marginrank.training.problems import QueryProblem
-from marginrank.training.selection import Rule
+from marginrank.system.threads import one_blas_thread
+from marginrank.training.fitting import Found
+from marginrank.training.problems import Problem
+from marginrank.training.selection import Rule, Search
 from marginrank.training.structured_targets import Aim, lowest_good_label, read_aim
-from marginrank.training.whole_fits import fitted_whole
 from marginrank.training.zero_models import Verdict, judge
 
 _SOLVERS = ("bundle", "lbfgs")
 
 
-class StructuredRankSVM(CertifiedRanker):
+class StructuredRankSVM(Ranker):
     r"""Linear ranking support vector machine trained for AUC, MAP, MRR, NDCG, or several of them.
 
     Minimises ``R(X w) + alpha/2 ||w||^2``. For each query the loss is that of its worst ranking, weighing the
@@ -254,33 +251,29 @@ class StructuredRankSVM(CertifiedRanker):
             Itself. After Ctrl-C the best model so far is set before KeyboardInterrupt is raised again; where
             there is none yet, the estimator stays as it was.
         """
-        with fitted_whole(self) as best:
-            self.relevance_ = 1.0 if self.relevance is None else self.relevance
-            self._check_parameters()
-            data = self._ranking_data(X, y, qid, group, None, query_weight, reset=True)
+
+        def read() -> Problem:
+            data = self._labelled(X, y, qid, group=group, query_weight=query_weight)
             if self.relevance is None and data.y is not None:
                 self.relevance_ = lowest_good_label(data.y)
-            self._trained_on_queries = data.query_ids is not None
-            sets = self._evaluation_sets(eval_set, eval_qid, eval_metric)
-            make_loss = partial(self._aim().loss, n_threads=resolve_threads(self.n_jobs))
-            self._train(QueryProblem(data, make_loss), self._solver(data), sets, callbacks, best)
-        return self
+            return self._problem(data, self._aim().loss)
 
-    def _check_parameters(self) -> None:
-        """Check the parameters before any work is done."""
+        return self._fit(read, eval_set, eval_qid, eval_metric, callbacks)
+
+    def _check_parameters(self) -> Search:
+        self.relevance_ = 1.0 if self.relevance is None else self.relevance
         check_choice("solver", self.solver, ("auto", *_SOLVERS))
-        self._check_shared()
-        self._search()
-        check_positive(self.tol, "tol")
-        check_count(self.max_iter, "max_iter")
+        return super()._check_parameters()
 
-    def _solver(self, data: RankingData) -> Solver:
+    def _solver(self, problem: Problem, search: Search) -> Solver:
+        del search
         name = self.solver
         if name == "auto":
             # Passes of bundle and of quasi-Newton. A grid of alphas: 46 to 97 and 94 to 166 on OHSUMED and
             # MQ2008. One alpha: 8 to 83 and 9 to 88 there, whose columns are correlated; 7 to 72 and 4 to
             # 17 on 240,000 rows of 136 independent columns; 3 to 91 and 4 to 224 on text.
-            name = "bundle" if self._search() or data.n_features > data.n_rows else "lbfgs"
+            data = problem.data
+            name = "bundle" if self._searches() or data.n_features > data.n_rows else "lbfgs"
         return SOLVERS[name](tol=float(self.tol), max_iter=int(self.max_iter))
 
     def _aim(self) -> Aim:
@@ -299,7 +292,7 @@ class StructuredRankSVM(CertifiedRanker):
         self.degenerate_ = False
         if found.result.status != "interrupted":
             with one_blas_thread():
-                self._verdict = judge(found.training, found.result, self.alpha_, float(self.tol))
+                self._verdict = judge(found.trainer, found.result, self.alpha_, float(self.tol))
             self.degenerate_ = self._verdict == "degenerate"
             self.n_passes_ = found.passes
 

@@ -17,9 +17,9 @@ from marginrank.paths.path_base import PathOrigin, RankPath
 from marginrank.rounding import UNIT, relative_gap, upward
 from marginrank.solvers.spectral import SpectralPath
 from marginrank.system.threads import resolve_threads
+from marginrank.training.knot_spacing import mixed
 from marginrank.training.least_squares_certificate import LeastSquaresCertificate, Model
 from marginrank.training.lower_lines import LowerLines, Node
-from marginrank.training.tracing import mixed
 from marginrank.types import Array, Matrix, Vector
 
 _ROUNDING = 1e-12

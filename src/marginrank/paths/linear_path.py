@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import Any, Literal
@@ -13,55 +12,27 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from marginrank.data import RankingData
-from marginrank.data.matrices import in_memory, n_stored, require_memory
-from marginrank.designs import ColumnTransform, ComparedRows, Design, column_transform, matrix_design
-from marginrank.designs.centred import CentredRows
-from marginrank.designs.columns import IDENTITY
+from marginrank.data.matrices import in_memory
 from marginrank.designs.gram import centred_gram
 from marginrank.designs.scaling import Scale
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences, Loss
-from marginrank.objective import natural_alpha
 from marginrank.parameters import check_choice, check_positive, check_verbose
 from marginrank.paths.arithmetic import check_path, finite_path
 from marginrank.paths.linear_model import LeastSquaresPath, LinearPath, LinearRankPath
 from marginrank.paths.linear_progress import LinearPathLine, LinearPathProgress
 from marginrank.paths.path_base import PathOrigin
 from marginrank.solvers.callbacks import check_callbacks
-from marginrank.solvers.spectral import SpectralPath, direct_pays
+from marginrank.solvers.spectral import SpectralPath
 from marginrank.system.threads import one_blas_thread, resolve_threads
+from marginrank.training.direct import centred_rows, direct_is_cheaper
 from marginrank.training.least_squares_certificate import LeastSquaresCertificate
+from marginrank.training.problems import Problem, RawColumns
 from marginrank.training.tracing import PathTracer
 
 _DECADES = 1e-5  # alpha_min by default, of alpha_max
 _DIRECT_ALPHAS = 200
 _SMALLEST_EPS = 1e-8  # steps shrink with its root, and bounds lose their digits soon after
-
-
-@dataclass(frozen=True)
-class PathProblem:
-    """Design and loss of a path, in the units of the transformed columns.
-
-    Parameters
-    ----------
-    data : RankingData
-        The rows.
-    design : Design
-        Products with their transformed columns.
-    loss : Loss
-        Any convex loss that is never negative.
-    transform : ColumnTransform
-        What is done to the columns.
-    """
-
-    data: RankingData
-    design: Design
-    loss: Loss
-    transform: ColumnTransform = IDENTITY
-
-    def balance(self) -> float:
-        """Return the alpha at which a step along the gradient at zero brings the margins to about 1."""
-        return natural_alpha(self.design, self.loss)
 
 
 def rank_path(
@@ -208,7 +179,7 @@ def rank_rls_path(
     by_pair = partial(LeastSquaresPreferences, n_threads=threads)
     with one_blas_thread(), finite_path(data, labels=True, alpha_max=alpha_max, alpha_min=alpha_min):
         problem = path_problem(data, by_query, by_pair, scale, threads)
-        if solver == "direct" or (solver == "auto" and _direct_pays(data)):
+        if solver == "direct" or (solver == "auto" and direct_is_cheaper(problem, _DIRECT_ALPHAS)):
             origin = PathOrigin("rank_rls_path", {"solver": "direct", "scale": scale})
             return _direct_path(problem, alpha_max, alpha_min, n_jobs, origin)
         origin = PathOrigin("rank_rls_path", {"solver": "certified", "scale": scale, "eps": eps})
@@ -216,7 +187,7 @@ def rank_rls_path(
 
 
 def certified_path(
-    problem: PathProblem,
+    problem: Problem,
     alpha_max: float | None,
     alpha_min: float | None,
     eps: float,
@@ -268,31 +239,16 @@ def certified_path(
     return path
 
 
-def _direct_pays(data: RankingData) -> bool:
-    if data.pairs is not None or not in_memory(data.X):
-        return False
-    return direct_pays(data.n_rows, data.n_features, n_stored(data.X), _DIRECT_ALPHAS)
-
-
 def _direct_path(
-    problem: PathProblem,
+    problem: Problem,
     alpha_max: float | None,
     alpha_min: float | None,
     n_jobs: int | None,
     origin: PathOrigin,
 ) -> LeastSquaresPath:
-    view = problem.data.training_view()
-    rows = CentredRows(
-        require_memory(problem.data.X),
-        view.query_ptr,
-        rows=view.rows,
-        sample_weight=view.sample_weight,
-        query_weight=view.query_weight,
-        transform=problem.transform,
-        n_threads=resolve_threads(n_jobs),
-    )
+    rows = centred_rows(problem, resolve_threads(n_jobs))
     top, bottom = _interval(problem, alpha_max, alpha_min)
-    spectral = SpectralPath(centred_gram(rows, view.y))
+    spectral = SpectralPath(centred_gram(rows, problem.view.y))
     check_path(problem.data, spectral.coefficients([bottom]), spectral.values([bottom, top]))
     return LeastSquaresPath(
         problem.data.X,
@@ -324,22 +280,14 @@ def training_data(
 
 def path_problem(
     data: RankingData, by_query: Callable[..., Loss], by_pair: Callable[..., Loss], scale: Any, threads: int
-) -> PathProblem:
-    """Return design and loss of labelled rows or of pairs."""
+) -> Problem:
+    """Return the problem of labelled rows or of pairs."""
     check_choice("scale", scale, (None, "standard", "minmax"))
-    rows = weight = None
-    if data.pairs is not None:
-        training = data.training_pairs()
-        loss, compared = by_pair(training, data.n_rows), ComparedRows(pairs=training.pairs)
-    else:
-        view = data.training_view()
-        rows, weight, loss = view.rows, view.sample_weight, by_query(view)
-        compared = ComparedRows(query_ptr=view.query_ptr)
-    transform = column_transform(data.X, rows, compared, scale=scale, weight=weight, n_threads=threads)
-    return PathProblem(data, matrix_design(data.X, rows, transform, n_threads=threads), loss, transform)
+    from_pairs = data.pairs is not None
+    return Problem(data, by_pair if from_pairs else by_query, RawColumns(data.X, scale, threads), from_pairs)
 
 
-def _interval(problem: PathProblem, alpha_max: Any, alpha_min: Any) -> tuple[float, float]:
+def _interval(problem: Problem, alpha_max: Any, alpha_min: Any) -> tuple[float, float]:
     if alpha_max is not None:
         top = check_positive(alpha_max, "alpha_max")
     elif alpha_min is not None:

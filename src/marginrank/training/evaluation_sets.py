@@ -47,6 +47,11 @@ class EvaluationSet:
         """
         return mean_over_targets(list(self.per_query(scores)[0].swapaxes(0, 1)))
 
+    def measure(self, scores: Array) -> tuple[Vector, Array]:
+        """Return figures by the first metric, of shape (k,), and its values by query, (k, n_queries)."""
+        means, by_query = self.per_query(scores)
+        return means[:, :, 0].mean(axis=1), by_query
+
     def per_query(self, scores: Array) -> tuple[Array, Array]:
         """Return the means of shape (k, n_targets, n_metrics), and the values of the first metric by query.
 

@@ -1,28 +1,32 @@
-"""One training problem, ready to be solved at any alpha."""
+"""A fit of one problem: what every way to fit offers, and a fit at one alpha.
+
+Every run can be asked, at any moment, for the best model so far: what Ctrl-C leaves.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
-from marginrank.designs import ColumnTransform, Design
-from marginrank.losses import Loss
-from marginrank.objective import Objective, natural_alpha
-from marginrank.solvers import Callback, CuttingPlanes, Progress, Solver, SolverResult
-from marginrank.solvers.inverse_hessian import InverseHessian
-from marginrank.training.problems import Part
-from marginrank.training.spaces import Space
-from marginrank.training.tracing import PathTracer, minimize
-from marginrank.types import Vector
+from marginrank.solvers import Callback, SolverResult
+from marginrank.training.descents import Descent, Watched
+from marginrank.training.problems import Problem
+from marginrank.training.recorder import Recorder
+from marginrank.training.selection import Selection
+from marginrank.types import Array, Vector
 
-# With few features a pass costs about as much as one evaluation of the loss, and solvers know the curvature,
-# so that ten evaluations for a better start save too little: 2 % of the passes on MQ2008, 16 % on text.
-_FEW_FEATURES = 1000
-# Passes of one step down a path. Mostly they are 2 to 10; where the hinge can nearly be made zero (text with
-# more words than rows) hundreds, for knots and proofs at distances that no choice of alpha needs.
-_DEAREST_STEP = 20.0
+
+class Place(NamedTuple):
+    """Where to fit: an alpha, and coefficients to start from, in raw units.
+
+    ``n_iter`` is the number of iterations, where that is chosen, too; ``figure`` is what chose the place.
+    """
+
+    alpha: float
+    start: Array | None = None
+    n_iter: int | None = None
+    figure: float | None = None
 
 
 class Solution(NamedTuple):
@@ -31,165 +35,186 @@ class Solution(NamedTuple):
     alpha: float
     result: SolverResult
 
-    @property
-    def is_model(self) -> bool:
-        """Whether it ranks at all: solvers start at w = 0."""
-        return bool(self.result.w.any())
 
+class Trainer(Protocol):
+    """A way to fit one problem at any alpha; passes over X are counted over all fits."""
 
-@dataclass
-class Training:
-    """Rows in a space of features, and a solver; passes over X are counted over all solutions.
+    problem: Problem
+    passes: float
+    #: Points of the default grid.
+    n_alphas: int
+    #: Iterations without improvement after which validation figures end a fit; None where they do not.
+    patience: int | None
+    #: Whether folds may be trained at the same time, by shared reads of X.
+    shares_reads: bool
+    #: Whether iterations are those of all alphas of a grid at once, so that tables have a column for each.
+    iterates_all: bool
 
-    Cutting planes do not depend on alpha, and curvature hardly does, so every solution starts with those of
-    the ones before it.
+    def balance(self) -> float:
+        """Return the alpha at which regularisation and risk balance, which default grids follow."""
 
-    Attributes
-    ----------
-    passes : float
-        Passes over X so far.
-    tracer : PathTracer or None
-        The last path, as it is up to now.
-    """
+    def solve(
+        self, place: Place, callbacks: Sequence[Callback], recorder: Recorder | None = None
+    ) -> SolverResult:
+        """Fit at one place; the result is in the units of the problem's design."""
 
-    space: Space
-    part: Part
-    solver: Solver
-    passes: float = 0.0
-    tracer: PathTracer | None = None
-    _solution: Solution | None = None
-    _heard: list[Progress] = field(default_factory=list)
-    _planes: CuttingPlanes | None = None
-    _memories: list[InverseHessian] = field(default_factory=list)
-
-    @cached_property
-    def design(self) -> Design:
-        """The design, made when it is first needed."""
-        design, self.transform = self.space.training_design(self.part)
-        return design
-
-    @cached_property
-    def _objective(self) -> Objective:
-        return Objective(self.design, self.loss, 1.0)
-
-    @cached_property
-    def transform(self) -> ColumnTransform:
-        """What the design does to the columns; coefficients outside are in raw units."""
-        return self.space.transform(self.part)
-
-    @property
-    def loss(self) -> Loss:
-        """The loss."""
-        return self.part.loss
-
-    @property
-    def knows_scores(self) -> bool:
-        """Whether scores come with the risk, as paths need them; they do not from rows that lie elsewhere."""
-        return self.design.brings_scores(self.loss)
-
-    def release(self) -> None:
-        """Let go of the design, not of its transform; it is made again if it is needed again."""
-        self.__dict__.pop("design", None)
-        self.__dict__.pop("_objective", None)
-        self.space.release()
-
-    def solve(self, alpha: float, start: Vector | None, callbacks: Sequence[Callback]) -> SolverResult:
-        """Minimise at one alpha, from coefficients in raw units."""
-        objective = self._objective.with_alpha(alpha)  # this finds the transform, too
-        first = None if start is None else self.scaled(start)
-        if self._planes is None:
-            self._planes = CuttingPlanes(alpha, objective.n_features)
-        self._solution, self._heard = None, []
-        callback = self._remembering(callbacks)
-        result = minimize(self.solver, objective, first, callback, self._planes, self._memories)
-        result = replace(result, point=None)
-        self._solution = Solution(alpha, result)
-        self.passes += objective.passes
-        return result
-
-    def evaluated(self, alpha: float, start: Vector | None) -> SolverResult:
-        """Evaluate coefficients in raw units at one alpha: the result of a solver that stops at its start."""
-        return self.solve(alpha, start, [lambda progress: True])
+    def evaluated(self, place: Place) -> SolverResult:
+        """Return a model at one place without fitting, with a certificate: that of the start, or better."""
 
     @property
     def latest(self) -> Solution | None:
         """The last solution, as it is up to now: also one that Ctrl-C ended, or is about to."""
-        if self._solution is not None or not self._heard:
-            return self._solution
-        last = self._heard[-1]
-        assert last.w is not None
-        assert last.alpha is not None
-        history = tuple(replace(progress, w=None) for progress in self._heard)
-        figures = (last.value, last.bound, last.gap, last.iteration)
-        return Solution(last.alpha, SolverResult(last.w, *figures, "interrupted", history))
 
-    def _remembering(self, callbacks: Sequence[Callback]) -> Callback:
-        """Return a callback that remembers the best point, in the units of the design, and calls others."""
-        callback = all_of(callbacks, self.raw)
+    def before_choice(self, grid_of: Callable[[float], Vector]) -> Solution | None:
+        """Return what there is before anything was measured, given the grid of a balance; None mostly."""
 
-        def remember(progress: Progress) -> bool:
-            if progress.iteration == 0:
-                self._heard = []
-            elif self._heard:
-                self._heard[-1] = replace(self._heard[-1], w=None)
-            self._heard.append(progress)
-            return callback is not None and bool(callback(progress))
+    def descend(
+        self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], held: Watched, *, default: bool
+    ) -> None:
+        """Fit at the alphas of a grid, or at those that the others can be read off.
 
-        return remember
-
-    def trace(
-        self, alpha_max: float, alpha_min: float, eps: float, callbacks: Sequence[Callback]
-    ) -> tuple[PathTracer, str]:
-        """Trace the certified path, in the units of the design; return it and what ended it.
-
-        It ends where a step costs so many passes that solving a few alphas one by one is cheaper.
+        Parameters
+        ----------
+        descent : Descent
+            Where models are added.
+        grid : ndarray of shape (n_alphas,)
+            Descending.
+        callbacks : sequence of callables
+            They get the progress of every solution.
+        held : Watched
+            The rows that models will be measured on.
+        default : bool
+            Whether the grid is not the user's, so that not every alpha of it has to be solved.
         """
-        design = self.design  # this finds the transform, too
-        self._solution, self._heard = None, []
-        if self._planes is None:
-            self._planes = CuttingPlanes(alpha_max, design.shape[1])
-        tracer = PathTracer(
-            design,
-            self.loss,
-            eps,
-            solver=self.solver,
-            planes=self._planes,
-            memories=self._memories,
-            combine=design.shape[1] > _FEW_FEATURES,
-            callback=self._remembering(callbacks),
-            step_limit=_DEAREST_STEP,
-        )
-        self.tracer = tracer
-        status = tracer.run(alpha_max, alpha_min, lambda: False)
-        self.passes += tracer.passes
-        return tracer, status
 
-    def raw(self, w: Vector) -> Vector:
-        """Return coefficients in raw units."""
-        return self.transform.raw(w)
+    def collect(self, descent: Descent) -> None:
+        """Add what a descent that was interrupted has, where nothing is finished; it may be called again."""
 
-    def scaled(self, w: Vector) -> Vector:
-        """Return coefficients in the units of the design."""
-        return self.transform.transformed(w)
+    def measured(self, descent: Descent, grid: Vector, held: Watched) -> Array:
+        """Return what figures of the models at a grid are means of, of shape (n_alphas, n_parts)."""
 
-    def balance(self) -> float:
-        """Return the alpha at which a step along the gradient brings the margins to about 1.
+    def delivered(self, descent: Descent, alpha: float) -> SolverResult | None:
+        """Return the model of a descent at one alpha; None where it has to be solved first."""
 
-        Above it the model is hardly more than the gradient of the risk at zero; it follows the units of X.
-        """
-        self.passes += 0.5
-        return natural_alpha(self.design, self.loss)
+    def of_part(self, problem: Problem) -> Trainer:
+        """Return what fits a part of the problem in the same way."""
 
 
-def all_of(callbacks: Sequence[Callback], raw: Callable[[Vector], Vector]) -> Callback | None:
-    """Return one callback that calls all and stops if any of them wants to; they get raw coefficients."""
-    if not callbacks:
-        return None
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A grid of alphas tried in one space: what to take from it, and the model there or a start for it.
 
-    def call_all(progress: Progress) -> bool:
-        w = None if progress.w is None else raw(progress.w)
-        shown = replace(progress, w=w)
-        wants_to_stop = [bool(callback(shown)) for callback in callbacks]
-        return any(wants_to_stop)
+    ``table`` has the figures of every alpha after every iteration, where these were measured; ``n_iter`` is
+    the number of iterations, where that is chosen, too.
+    """
 
-    return call_all
+    trainer: Trainer
+    selection: Selection
+    result: SolverResult | None
+    start: Array | None = None
+    table: Array | None = None
+    n_iter: int | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where to fit."""
+        figure = float(self.selection.curve[self.selection.index])
+        return Place(self.selection.alpha, self.start, self.n_iter, figure)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A model and how it was come by: what a ranker sets.
+
+    ``rows`` are those of a search, in the order of its spaces, ``chosen`` is that of the model; ``recorder``
+    is what measured validation sets after each iteration.
+    """
+
+    trainer: Trainer
+    alpha: float
+    result: SolverResult
+    rows: Sequence[Row] = ()
+    chosen: Row | None = None
+    recorder: Recorder | None = None
+
+    @property
+    def coef(self) -> Array:
+        """The coefficients, in raw units."""
+        return self.trainer.problem.transform.raw(self.result.w)
+
+    @property
+    def passes(self) -> float:
+        """Passes over X, those of the search included."""
+        return sum(row.trainer.passes for row in self.rows) if self.rows else self.trainer.passes
+
+
+class Run(Protocol):
+    """A training that may be interrupted."""
+
+    def run(self) -> Found:
+        """Train to the end; what Ctrl-C stops raises KeyboardInterrupt."""
+
+    def so_far(self) -> Found | None:
+        """Return the best model so far, with a certificate; None where there is none."""
+
+
+class OneAlpha:
+    """Fit at one place.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        What fits.
+    place : Place
+        Where; a start of another number of columns is none.
+    callbacks : sequence of callables
+        They get the progress.
+    recorder : Recorder, optional
+        Measures validation sets after each iteration.
+    """
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        place: Place,
+        callbacks: Sequence[Callback],
+        recorder: Recorder | None = None,
+    ) -> None:
+        self._trainer = trainer
+        self._place = place
+        self._callbacks = callbacks
+        self._recorder = recorder
+        self._found: Found | None = None
+
+    def run(self) -> Found:
+        """Fit."""
+        place = self._place
+        if place.start is not None and place.start.shape != (self._trainer.problem.design.shape[1],):
+            place = place._replace(start=None)
+        result = uninterrupted(self._trainer.solve(place, self._callbacks, self._recorder))
+        if self._recorder is not None and self._trainer.patience is not None:
+            self._recorder.check_figure()
+        self._found = self._of(result)
+        return self._found
+
+    def so_far(self) -> Found | None:
+        """Return the best point of the solver."""
+        if self._found is not None:
+            return as_interrupted(self._found)
+        latest = self._trainer.latest
+        return None if latest is None else as_interrupted(self._of(latest.result))
+
+    def _of(self, result: SolverResult) -> Found:
+        return Found(self._trainer, self._place.alpha, result, recorder=self._recorder)
+
+
+def uninterrupted(result: SolverResult) -> SolverResult:
+    """Return a result; raise KeyboardInterrupt if that is what ended it."""
+    if result.status == "interrupted":
+        raise KeyboardInterrupt
+    return result
+
+
+def as_interrupted(found: Found) -> Found:
+    """Return a model as one that Ctrl-C left."""
+    return replace(found, result=replace(found.result, status="interrupted"))

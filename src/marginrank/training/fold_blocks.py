@@ -11,21 +11,20 @@ import numpy as np
 
 from marginrank.designs import ColumnTransform, Design, TransformedDesign
 from marginrank.designs.lockstep import Asks, in_lockstep
-from marginrank.designs.shared_chunks import ChunksTogether
-from marginrank.designs.shared_reads import ProductsTogether, SharingDesign
+from marginrank.designs.shared_reads import SharingDesign
 from marginrank.solvers import Callback
 from marginrank.system.memory import physical_memory
-from marginrank.training.descents import Descent
-from marginrank.training.fitting import Training
-from marginrank.training.problems import Held, Part
+from marginrank.training.descents import Descent, Watched
+from marginrank.training.fitting import Trainer
+from marginrank.training.problems import Figures, HeldOut, Problem, ProductsOfFolds, Space
 from marginrank.training.progress import ProgressLine
-from marginrank.training.spaces import MOST_AT_ONCE, Space
-from marginrank.types import Array, Matrix, Rows, Vector
+from marginrank.types import Array, Matrix, Rows
 
-#: Trains a fold: adds its models to a descent, and tells those who listen to its progress.
-Descend = Callable[[Training, Descent, Sequence[Callback]], None]
+#: Trains a fold, and calls back with its progress.
+Descend = Callable[["Fold", Sequence[Callback]], None]
 
-
+# Vectors that one read of X serves.
+MOST_AT_ONCE = 8
 # What the folds that go down together may take of the machine's memory, and vectors of one number for each
 # column that a fold holds: cutting planes, the models of its path, and curvature.
 _MEMORY_SHARE = 0.25
@@ -33,37 +32,39 @@ _VECTORS_A_FOLD = 300
 
 
 class Fold(NamedTuple):
-    """What a fold trained, the rows that it holds out, and what measures scores of these (see ``Held``)."""
+    """What a fold trains, and the rows that it holds out."""
 
-    training: Training
+    trainer: Trainer
     descent: Descent
-    held_rows: Rows | None
-    measure: Callable[[Array], Vector]
+    held: Watched
 
 
-def folds_at_once(training: Training) -> int:
+def folds_at_once(problem: Problem) -> int:
     """Return how many folds are trained at the same time: several where that pays and memory allows it.
 
     It depends on the data and on the size of the machine's memory, not on what is free of it.
 
+    Notes
+    -----
     Five folds together took these parts of the time of one after another (benchmarks/fold_blocks.py, two
     threads, nothing else running): .38 and .45 on disk, dense and sparse, where the system's cache does not
     hold the data, and .57 and .79 where it does; .65 with features made in every pass. In memory it was .93
     to 1.5, though sparse rows took .7 to 1.0 of the processor time: folds wait for each other, one evaluates
     its loss and its planes at a time, and a fold alone reads dense rows once for scores and adjoint.
     """
-    if not training.space.reads_cost_most:
+    if not problem.space.reads_cost_most():
         return 1
     room = _MEMORY_SHARE * physical_memory()
-    return int(np.clip(room // (8 * _VECTORS_A_FOLD * training.design.shape[1]), 1, MOST_AT_ONCE))
+    return int(np.clip(room // (8 * _VECTORS_A_FOLD * problem.design.shape[1]), 1, MOST_AT_ONCE))
 
 
 def folds_trained(
-    folds: Iterable[tuple[Part, Held]],
-    training: Training,
+    folds: Iterable[tuple[Problem, HeldOut]],
+    trainer: Trainer,
     descend: Descend,
-    listeners: Sequence[Callback],
+    callbacks: Sequence[Callback],
     *,
+    higher_is_better: bool,
     at_once: int,
     begun: list[Fold],
 ) -> Iterator[Fold]:
@@ -71,59 +72,66 @@ def folds_trained(
 
     Parameters
     ----------
-    folds : iterable of (Part, Held)
+    folds : iterable of (Problem, HeldOut)
         The folds.
-    training : Training
-        That of all rows: its space and its solver are those of the folds.
+    trainer : Trainer
+        That of all rows, which folds are trained like, in its space.
     descend : callable
         Trains one fold.
-    listeners : sequence of callables
+    callbacks : sequence of callables
         They get the progress of every solution, in the thread of the caller.
+    higher_is_better : bool
+        Which way figures are read.
     at_once : int
         How many folds go down together; 1 trains one after another, each by products of its own rows.
     begun : list of Fold
         Every fold is added when its training begins: what interrupts it leaves the models that it has there.
     """
-    # Of what is held out, the copies of features are let go: all folds together would be a copy of X.
-    remaining = ((number, part, held.rows, held.measure) for number, (part, held) in enumerate(folds))
+
+    def begin(part: Problem, held: HeldOut) -> Fold:
+        design = partial(trainer.problem.space.held_out, held.rows)
+        watched = Watched(design, partial(_as_parts, held.figures), higher_is_better)
+        begun.append(Fold(trainer.of_part(part), Descent(), watched))
+        return begun[-1]
+
+    remaining = enumerate(folds, start=1)
     while block := list(islice(remaining, at_once)):
         before = len(begun)
         if len(block) == 1:
-            ((number, part, rows, measure),) = block
-            alone = Fold(Training(training.space, part, training.solver), Descent(), rows, measure)
-            begun.append(alone)
-            descend(alone.training, alone.descent, _labelled(listeners, number))
+            ((number, (part, held)),) = block
+            descend(begin(part.in_space(trainer.problem.space), held), _labelled(callbacks, number))
         else:
-            _train_together(block, training, descend, listeners, begun)
+            _train_together(block, trainer.problem, begin, descend, callbacks)
         yield from begun[before:]
 
 
 def _train_together(
-    block: Sequence[tuple[int, Part, Rows | None, Callable[[Array], Vector]]],
-    training: Training,
+    block: Sequence[tuple[int, tuple[Problem, HeldOut]]],
+    problem: Problem,
+    begin: Callable[[Problem, HeldOut], Fold],
     descend: Descend,
-    listeners: Sequence[Callback],
-    begun: list[Fold],
+    callbacks: Sequence[Callback],
 ) -> None:
-    products = training.space.together([part.rows for _, part, _, _ in block])
+    products = problem.space.products_of_folds(problem, [part.rows for _, (part, _) in block])
 
-    def train(
-        number: int, part: Part, rows: Rows | None, measure: Callable[[Array], Vector], asks: Asks
-    ) -> None:
-        sharing = _SharingSpace(training.space, asks, products.fusing)
-        fold = Fold(Training(sharing, part, training.solver), Descent(), rows, measure)
-        begun.append(fold)
-        heard = [partial(asks.call, listener) for listener in _labelled(listeners, number)]
-        descend(fold.training, fold.descent, heard)
+    def train(number: int, part: Problem, held: HeldOut, asks: Asks) -> None:
+        sharing = _SharingSpace(problem.space, asks, products.fusing)
+        heard = [partial(asks.call, callback) for callback in _labelled(callbacks, number)]
+        descend(begin(part.in_space(sharing), held), heard)
 
-    in_lockstep([partial(train, *numbered) for numbered in block], products)
+    in_lockstep([partial(train, number, *fold) for number, fold in block], products)
 
 
-def _labelled(listeners: Sequence[Callback], number: int) -> list[Callback]:
-    """Return the listeners of one fold: what is shown says which."""
+def _as_parts(figures: Figures, scores: Array) -> tuple[Array, Array]:
+    """Return the figures of a fold as means of one part."""
+    values = figures(scores)
+    return values, values[:, None]
+
+
+def _labelled(callbacks: Sequence[Callback], number: int) -> list[Callback]:
+    """Return the callbacks of one fold: what is shown says which."""
     return [
-        listener.of_fold(number + 1) if isinstance(listener, ProgressLine) else listener
-        for listener in listeners
+        callback.of_fold(number) if isinstance(callback, ProgressLine) else callback for callback in callbacks
     ]
 
 
@@ -135,28 +143,19 @@ class _SharingSpace:
         self._asks = asks
         self._fusing = fusing
 
-    @property
-    def reads_cost_most(self) -> bool:
-        """As of all folds."""
-        return self._space.reads_cost_most
-
-    def together(self, rows: list[Rows | None]) -> ProductsTogether | ChunksTogether:
-        """Return what makes the products of all folds."""
-        return self._space.together(rows)
-
-    def transform(self, part: Part) -> ColumnTransform:
+    def transform(self, problem: Problem) -> ColumnTransform:
         """Return what is done to the columns of the fold's rows."""
-        return self._space.transform(part)
+        return self._space.transform(problem)
 
-    def training_design(self, part: Part) -> tuple[Design, ColumnTransform]:
-        """Return the design of the fold's rows, with their transform."""
-        transform = self._space.transform(part)
-        design = SharingDesign(self._space.shared(part.rows), self._asks, fusing=self._fusing)
-        return (design if transform.is_within_products else TransformedDesign(design, transform)), transform
+    def training_design(self, problem: Problem) -> Design:
+        """Return the design of the fold's rows."""
+        transform = problem.transform
+        design = SharingDesign(self._space.shared(problem, problem.rows), self._asks, fusing=self._fusing)
+        return design if transform.is_within_products else TransformedDesign(design, transform)
 
-    def shared(self, rows: Rows | None) -> Design:
+    def shared(self, problem: Problem, rows: Rows | None) -> Design:
         """Return the design of training rows with nothing but their shift."""
-        return self._space.shared(rows)
+        return self._space.shared(problem, rows)
 
     def held_out(self, rows: Rows | None) -> Design:
         """Return the design of training rows."""
@@ -165,6 +164,14 @@ class _SharingSpace:
     def further(self, X: Matrix) -> Design:
         """Return the design of other rows."""
         return self._space.further(X)
+
+    def reads_cost_most(self) -> bool:
+        """Whether a read of X costs so much that folds had better share it."""
+        return self._space.reads_cost_most()
+
+    def products_of_folds(self, problem: Problem, rows: list[Rows | None]) -> ProductsOfFolds:
+        """Return what makes the products of several folds."""
+        return self._space.products_of_folds(problem, rows)
 
     def release(self) -> None:
         """What is held is for all folds."""

@@ -8,7 +8,7 @@ gradient of J at v, less the rounding of all that this is made of.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from marginrank.losses.base import Loss
 from marginrank.objective import Objective, Point, find_gradients
 from marginrank.rounding import UNIT, relative_gap, upward
 from marginrank.solvers import CuttingPlanes
+from marginrank.training.problems import Problem
 from marginrank.types import Array
 
 _PRECISION = 1e-6
@@ -116,6 +117,22 @@ class LeastSquaresCertificate:
                 for one, w, p in zip(objectives, both, scores, strict=True)
             ]
         return points[:n_targets], points[-n_targets:]
+
+
+class _Counts(Protocol):
+    """What fits a problem, and counts its passes."""
+
+    problem: Problem
+    passes: float
+
+
+def check_models(trainer: _Counts, *models: Model) -> list[Claim]:
+    """Return what is known of some models, and count the passes that it takes."""
+    problem = trainer.problem
+    certificate = LeastSquaresCertificate(problem.design, problem.loss, problem.target_rows)
+    claims = certificate.check(*models)
+    trainer.passes += certificate.passes
+    return claims
 
 
 def _claim(alpha: float, points: Sequence[Point], lows: Sequence[Point]) -> Claim:

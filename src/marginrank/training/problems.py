@@ -1,151 +1,301 @@
-"""What a ranker trains on: labelled rows or explicit pairs, whole or in folds, and what it holds out."""
+"""What is trained on: rows or pairs, their loss, and the design of their features; whole, or a part."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from marginrank.data import RankingData, TrainingPairs, TrainingView
-from marginrank.designs import ComparedRows
+from marginrank.data.matrices import in_memory
+from marginrank.designs import (
+    ColumnTransform,
+    ComparedRows,
+    Design,
+    TransformedDesign,
+    column_transform,
+    matrix_design,
+)
+from marginrank.designs.scaling import Scale
+from marginrank.designs.shared_chunks import ChunksTogether
+from marginrank.designs.shared_reads import ProductsTogether
 from marginrank.losses import Loss
 from marginrank.metrics import Evaluator
 from marginrank.metrics.evaluator import mean_over_targets
+from marginrank.objective import Objective, natural_alpha
+from marginrank.system.memory import check_columns
 from marginrank.training.selection import Search
 from marginrank.types import Array, Matrix, Rows, Vector
 
+#: From scores of shape (k, n_targets, n_rows) to k figures, means over the targets.
+Figures = Callable[[Array], Vector]
+#: Makes what several folds ask for in one read.
+ProductsOfFolds = ProductsTogether | ChunksTogether
 
-class Part(NamedTuple):
-    """Rows to train on, in the order of their loss, with their weights; None means all rows, weight 1."""
+_VECTORS_PER_READ = 8
+
+
+class HeldOut(NamedTuple):
+    """Numbers of the rows that a fold leaves out, None for all rows, and what measures scores of them."""
 
     rows: Rows | None
-    weight: Vector | None
-    loss: Loss
-    compared: ComparedRows
+    figures: Figures
 
 
-class Held(NamedTuple):
-    """Features and numbers of the rows that a fold leaves out, and what tells how well scores of them do.
+class Space(Protocol):
+    """What coefficients are weights of: makes designs of training rows and of others."""
 
-    ``measure`` takes scores of shape (k, n_targets, n_rows) and returns k figures, means over the targets.
-    Numbers of None stand for all rows.
+    def transform(self, problem: Problem) -> ColumnTransform:
+        """Return what is done to the columns of a problem's rows."""
+
+    def training_design(self, problem: Problem) -> Design:
+        """Return the design of a problem's rows."""
+
+    def shared(self, problem: Problem, rows: Rows | None) -> Design:
+        """Return the design of training rows with nothing but the shift that all of them have."""
+
+    def held_out(self, rows: Rows | None) -> Design:
+        """Return the design, in raw units, of training rows that a fold leaves out."""
+
+    def further(self, X: Matrix) -> Design:
+        """Return the design, in raw units, of other rows, which will be scored more than once."""
+
+    def reads_cost_most(self) -> bool:
+        """Whether a read of X costs so much beside all else that folds had better share it."""
+
+    def products_of_folds(self, problem: Problem, rows: list[Rows | None]) -> ProductsOfFolds:
+        """Return what makes the products of folds of these rows together."""
+
+    def release(self) -> None:
+        """Let go of memory that can be had again by work."""
+
+
+@dataclass(eq=False)
+class Problem:
+    """Labelled rows, compared within queries, or explicit pairs; all of them, or a part.
+
+    Nothing of X is copied for a part: designs take rows by their numbers.
+
+    Parameters
+    ----------
+    data : RankingData
+        All rows.
+    make_loss : callable
+        From a TrainingView to a loss; where pairs are learnt from, from TrainingPairs and the number of rows.
+    space : Space
+        Makes the designs.
+    from_pairs : bool, default=False
+        Whether the pairs of the data are learnt from.
+    targets : ndarray of shape (n_targets, n_rows), optional
+        Labels in the order of the rows, where there are several for each; by default those of the data.
+    taken : ndarray of int64, optional
+        Numbers of the rows, or of the pairs, that take part.
+    whole : Problem, optional
+        What this is a part of.
+    """
+
+    data: RankingData
+    make_loss: Callable[..., Loss]
+    space: Space
+    from_pairs: bool = False
+    targets: Array | None = None
+    taken: Rows | None = None
+    whole: Problem | None = None
+
+    @cached_property
+    def view(self) -> TrainingView:
+        """Labels, weights and queries of the rows that take part."""
+        return self.data.training_view(self.taken)
+
+    @cached_property
+    def _pairs(self) -> TrainingPairs:
+        return self.data.training_pairs(self.taken)
+
+    @property
+    def rows(self) -> Rows | None:
+        """Numbers of the rows, in the order of the loss; None stands for all."""
+        return None if self.from_pairs else self.view.rows
+
+    @property
+    def weight(self) -> Vector | None:
+        """Weights of these rows; None stands for 1."""
+        return None if self.from_pairs else self.view.sample_weight
+
+    def weight_by_row(self) -> Vector | None:
+        """Return the weight of every row of X, 0 for those that do not take part; None stands for 1."""
+        if self.weight is None:
+            return None
+        weight = np.zeros(self.data.n_rows)
+        weight[slice(None) if self.rows is None else self.rows] = self.weight
+        return weight
+
+    @property
+    def compared(self) -> ComparedRows:
+        """Which of the rows are compared."""
+        if self.from_pairs:
+            return ComparedRows(pairs=self._pairs.pairs)
+        return ComparedRows(query_ptr=self.view.query_ptr)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries of all rows; pairs know none and count as one."""
+        return 1 if self.from_pairs else self.data.n_queries
+
+    @property
+    def target_rows(self) -> Array | None:
+        """Labels of shape (n_targets, n_rows) in the order of the loss, where there are several for each."""
+        if self.targets is None or self.rows is None:
+            return self.targets
+        return np.ascontiguousarray(self.targets[:, self.rows])
+
+    @cached_property
+    def loss(self) -> Loss:
+        """The loss."""
+        if self.from_pairs:
+            return self.make_loss(self._pairs, self.data.n_rows)
+        return self.make_loss(self.view)
+
+    @cached_property
+    def transform(self) -> ColumnTransform:
+        """What the design does to the columns; coefficients outside are in raw units."""
+        return self.space.transform(self)
+
+    @cached_property
+    def design(self) -> Design:
+        """The design, made when it is first needed."""
+        return self.space.training_design(self)
+
+    @cached_property
+    def objective(self) -> Objective:
+        """Design and loss together, at alpha = 1."""
+        return Objective(self.design, self.loss, 1.0)
+
+    def in_units(self, rows: Design) -> Design:
+        """Return a design of further rows, which is in raw units, in the units of this problem's design."""
+        if self.transform.is_within_products:
+            return rows
+        return TransformedDesign(rows, self.transform.without_shift)
+
+    def balance(self) -> float:
+        """Return the alpha at which a step along the gradient at zero brings the margins to about 1.
+
+        Above it the model is hardly more than the gradient of the risk at zero; it follows the units of X.
+        """
+        return natural_alpha(self.design, self.loss)
+
+    def release(self) -> None:
+        """Let go of the design, not of its transform; it is made again if it is needed again."""
+        self.__dict__.pop("design", None)
+        self.__dict__.pop("objective", None)
+        self.space.release()
+
+    def in_space(self, space: Space) -> Problem:
+        """Return the same rows and loss over other features."""
+        if space is self.space:
+            return self
+        same = replace(self, space=space)
+        same.__dict__["_pairs" if self.from_pairs else "view"] = self._pairs if self.from_pairs else self.view
+        same.__dict__["loss"] = self.loss
+        return same
+
+    def part(self, taken: Rows) -> Problem:
+        """Return the problem of some of the rows, or of the pairs."""
+        return replace(self, taken=taken, whole=self if self.whole is None else self.whole)
+
+    def folds(self, search: Search, n_jobs: int | None) -> Iterator[tuple[Problem, HeldOut]]:
+        """Return parts, as a search asks for, each with what it holds out: queries, rows or pairs."""
+        if self.from_pairs:
+            # Held-out pairs tell the share of them in wrong order.
+            for train, test in search.pair_folds(len(self._pairs.pairs)):
+                yield self.part(train), HeldOut(None, partial(wrong_share, self.data.training_pairs(test)))
+            return
+        for train, test in search.query_folds(self.data):
+            yield self.part(train), HeldOut(test, self._figures(search, test, n_jobs))
+
+    def _figures(self, search: Search, rows: Rows, n_jobs: int | None) -> Figures:
+        labels = self.data.queries.subset(rows)
+        targets = [None] if self.targets is None else list(self.targets[:, rows])
+        return partial(_mean_figures, [search.evaluator(labels, y, n_jobs) for y in targets])
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumns:
+    """The columns of X.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix or ChunkedMatrix
+        The training rows.
+    scale : {None, "standard", "minmax"}
+        What columns are divided by.
+    n_threads : int
+        Threads to use.
     """
 
     X: Matrix
-    measure: Callable[[Array], Vector]
-    rows: Rows | None
+    scale: Scale | None
+    n_threads: int
+
+    def transform(self, problem: Problem) -> ColumnTransform:
+        """Return what is done to the columns; parts take over the shift of all rows, to share reads."""
+        check_columns(self.X.shape[1])
+        whole = None if problem.whole is None else problem.whole.transform
+        return column_transform(
+            self.X,
+            problem.rows,
+            problem.compared,
+            scale=self.scale,
+            weight=problem.weight,
+            whole=whole,
+            n_threads=self.n_threads,
+        )
+
+    def training_design(self, problem: Problem) -> Design:
+        """Return the design of a problem's rows."""
+        return matrix_design(self.X, problem.rows, problem.transform, n_threads=self.n_threads)
+
+    def shared(self, problem: Problem, rows: Rows | None) -> Design:
+        """Return the design of training rows with nothing but the shift of all of them."""
+        return matrix_design(self.X, rows, problem.transform.within_products, n_threads=self.n_threads)
+
+    def held_out(self, rows: Rows | None) -> Design:
+        """Return the design of training rows."""
+        return matrix_design(self.X, rows, n_threads=self.n_threads)
+
+    def further(self, X: Matrix) -> Design:
+        """Return the design of other rows."""
+        return matrix_design(X, n_threads=self.n_threads)
+
+    def reads_cost_most(self) -> bool:
+        """Whether X lies on the disk of this machine."""
+        return not in_memory(self.X) and not self.X.is_remote
+
+    def products_of_folds(self, problem: Problem, rows: list[Rows | None]) -> ProductsOfFolds:
+        """Return what makes the products of folds of these rows together."""
+        if in_memory(self.X):
+            return products_together(partial(self.shared, problem), rows, _VECTORS_PER_READ)
+        return ChunksTogether(self.X, rows, problem.transform.within_products, n_threads=self.n_threads)
+
+    def release(self) -> None:
+        """Nothing is held beside X."""
 
 
-class Problem(Protocol):
-    """Training data that can be taken whole or in folds."""
-
-    @property
-    def data(self) -> RankingData:
-        """All rows."""
-
-    @property
-    def targets(self) -> Array | None:
-        """Labels of shape (n_targets, n_rows), where there are several for each row."""
-
-    @property
-    def n_queries(self) -> int:
-        """Number of queries; 1 where rows are compared across them."""
-
-    def whole(self) -> Part:
-        """Everything."""
-
-    def folds(self, search: Search, n_jobs: int | None) -> Iterator[tuple[Part, Held]]:
-        """Folds, as the search asks for. Of X only what a fold leaves out is copied."""
+def products_together(
+    shared: Callable[[Rows | None], Design], rows: list[Rows | None], per_read: int
+) -> ProductsTogether:
+    """Return what makes the products of folds of these rows by one design of all of them."""
+    taken = [one for one in rows if one is not None]
+    if len(taken) < len(rows):
+        return ProductsTogether(shared(None), rows, per_read)
+    together = np.unique(np.concatenate(taken))
+    positions: list[Rows | None] = [np.searchsorted(together, one) for one in taken]
+    return ProductsTogether(shared(together), positions, per_read)
 
 
-@dataclass(frozen=True)
-class QueryProblem:
-    """Labelled rows, compared within queries.
-
-    Parameters
-    ----------
-    data : RankingData
-        The rows.
-    make_loss : callable
-        From a TrainingView to a loss.
-    targets : ndarray of shape (n_targets, n_rows), optional
-        Labels in the order of the rows, where there are several for each; by default those of the data.
-    """
-
-    data: RankingData
-    make_loss: Callable[[TrainingView], Loss]
-    targets: Array | None = None
-
-    @property
-    def n_queries(self) -> int:
-        """Number of queries."""
-        return self.data.n_queries
-
-    def whole(self) -> Part:
-        """Everything that weighs something."""
-        return self._part(self.data.training_view())
-
-    def folds(self, search: Search, n_jobs: int | None) -> Iterator[tuple[Part, Held]]:
-        """Query folds, or row folds where there are no queries."""
-        for train, test in search.query_folds(self.data):
-            held = self.data.subset(test)
-            labels = [None] if self.targets is None else list(self.targets[:, test])
-            evaluators = [search.evaluator(held, y, n_jobs) for y in labels]
-            part = self._part(self.data.training_view(train))
-            yield part, Held(held.X, partial(_mean_over_targets, evaluators), test)
-
-    def _part(self, view: TrainingView) -> Part:
-        compared = ComparedRows(query_ptr=view.query_ptr)
-        return Part(view.rows, view.sample_weight, self.make_loss(view), compared)
-
-
-@dataclass(frozen=True)
-class PairProblem:
-    """Explicit pairs.
-
-    Parameters
-    ----------
-    data : RankingData
-        Rows and pairs.
-    make_loss : callable
-        From TrainingPairs and the number of rows to a loss.
-    """
-
-    data: RankingData
-    make_loss: Callable[[TrainingPairs, int], Loss]
-
-    @property
-    def targets(self) -> None:
-        """Pairs have no labels."""
-        return
-
-    @property
-    def n_queries(self) -> int:
-        """One: pairs know no queries."""
-        return 1
-
-    def whole(self) -> Part:
-        """All pairs."""
-        return self._part(self.data.training_pairs())
-
-    def folds(self, search: Search, n_jobs: int | None) -> Iterator[tuple[Part, Held]]:
-        """Folds over the pairs; held-out pairs tell the share of them in wrong order."""
-        del n_jobs
-        pairs = self.data.training_pairs().pairs
-        for train, test in search.pair_folds(len(pairs)):
-            held = self.data.training_pairs(test)
-            part = self._part(self.data.training_pairs(train))
-            yield part, Held(self.data.X, partial(wrong_share, held), None)
-
-    def _part(self, training: TrainingPairs) -> Part:
-        compared = ComparedRows(pairs=training.pairs)
-        return Part(None, None, self.make_loss(training, self.data.n_rows), compared)
-
-
-def _mean_over_targets(evaluators: list[Evaluator], scores: Array) -> Vector:
+def _mean_figures(evaluators: list[Evaluator], scores: Array) -> Vector:
     by_target = [
         evaluator.means(np.ascontiguousarray(scores[:, target]))[:, 0]
         for target, evaluator in enumerate(evaluators)

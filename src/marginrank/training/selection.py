@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from numbers import Integral
 from types import ModuleType
 from typing import Any, Literal
@@ -84,7 +85,7 @@ class Search:
     def __post_init__(self) -> None:
         check_choice("rule", self.rule, ("best", "one_se"))
         object.__setattr__(self, "alphas", None if self.alphas is None else check_alphas(self.alphas))
-        object.__setattr__(self, "parsed", parse_metric(self.metric))
+        object.__setattr__(self, "parsed", _parsed(self.metric))
         _check_cv(self.cv)
 
     def select(self, alphas: Vector, values: NDArray[np.float64], weight: Vector | None = None) -> Selection:
@@ -190,6 +191,16 @@ class Search:
                 "Pass labelled rows as eval_set to select by it."
             )
         return _dealt(n_pairs, int(self.cv), "pairs")
+
+
+def _parsed(metric: Any) -> Metric:
+    return _parsed_name(metric) if isinstance(metric, str) else parse_metric(metric)
+
+
+@lru_cache(maxsize=128)
+def _parsed_name(name: str) -> Metric:
+    """Return the metric of a name: a search checks it whether or not it is used, so each is read once."""
+    return parse_metric(name)
 
 
 def no_figure(metric: Metric) -> MarginRankError:

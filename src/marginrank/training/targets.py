@@ -1,4 +1,4 @@
-"""Several columns of y: taken apart, and compared with those of validation sets."""
+"""Several columns of y, taken apart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
 from marginrank.exceptions import MarginRankError
-from marginrank.training.evaluation_sets import EvaluationSet
 
 
 def split_targets(X: Any, y: Any) -> tuple[Any, NDArray[np.float64] | None]:
@@ -28,14 +27,3 @@ def split_targets(X: Any, y: Any) -> tuple[Any, NDArray[np.float64] | None]:
     targets = np.stack([gate.check_labels(column, len(columns)) for column in columns.T])
     varies = np.ptp(targets, axis=1) > 0.0
     return targets[int(np.argmax(varies))], targets
-
-
-def check_target_counts(targets: NDArray[np.float64] | None, sets: list[EvaluationSet]) -> None:
-    """Refuse validation sets with more or fewer columns of y than the training data."""
-    expected = 1 if targets is None else len(targets)
-    for one in sets:
-        if len(one.evaluators) != expected:
-            raise MarginRankError(
-                f"eval_set must have as many columns of y as the training data; got {len(one.evaluators)} "
-                f"for {expected}."
-            )

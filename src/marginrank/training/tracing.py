@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginrank.designs import Design
 from marginrank.losses import Loss
@@ -23,15 +22,11 @@ from marginrank.objective import Objective, Point, combination, find_gradients
 from marginrank.rounding import upward
 from marginrank.solvers import Callback, CuttingPlanes, QuasiNewton, Solver, SolverResult
 from marginrank.solvers.inverse_hessian import InverseHessian
-from marginrank.training.knot_spacing import knots_between
+from marginrank.training.knot_spacing import knots_between, steps_between
 from marginrank.training.lower_lines import LowerLines, Node, middle, on_chord
 from marginrank.training.starting_points import Knot, between, combined_start, knot_of, nearest_start
 from marginrank.types import Vector
 
-# How far the knots lie apart at eps = 1e-3; what models between them miss grows with the distance. Farther
-# apart they need as many solutions between them, closer each one costs its start.
-# Planes beside those that are needed let them lie farther apart.
-_FACTOR, _FACTOR_WITH_PLANES, _GROWTH = 1.6, 1.9, 1.0 / 6.0
 _FEW_FEATURES = 1000  # up to here knots lie evenly, as ``knot_spacing`` says
 # Parts of eps: what a solution goes down to, and what every node must reach, so that lines from there go
 # somewhere: a node that only just reaches eps proves nothing beside it.
@@ -355,48 +350,6 @@ class PathTracer:
         """Make the end of the proved part a knot, where it lies between two."""
         if self._segment is not None and self.nodes[-1].alpha < self.alphas[-1]:
             self._knot_at(self.nodes[-1], *self._segment)
-
-
-def steps_between(alpha_max: float, alpha_min: float, eps: float, *, with_planes: bool = False) -> int:
-    """Return in how many steps a path goes down, if none needs another one between.
-
-    Examples
-    --------
-    >>> steps_between(1.0, 1e-4, eps=1e-3), steps_between(1.0, 1e-4, eps=1e-2)
-    (20, 14)
-    >>> steps_between(1.0, 1e-4, eps=1e-3, with_planes=True)
-    15
-    """
-    distance = np.log(_FACTOR_WITH_PLANES if with_planes else _FACTOR) * (eps / 1e-3) ** _GROWTH
-    return int(np.ceil(np.log(alpha_max / alpha_min) / distance - 1e-9))
-
-
-def mixed(knots: Vector, stored: NDArray[np.float64], alphas: Vector) -> NDArray[np.float64]:
-    """Return what models between knots have, given what those at the knots have: coefficients, or scores.
-
-    Parameters
-    ----------
-    knots : ndarray of shape (n_knots,)
-        The alphas of the knots, descending.
-    stored : ndarray of shape (n_knots, n)
-        One row for each.
-    alphas : ndarray of shape (n_alphas,)
-        Where ``alpha`` times the row shall be linear in alpha between two knots.
-
-    Examples
-    --------
-    >>> mixed(np.array([2.0, 1.0]), np.array([[1.0], [4.0]]), np.array([2.0, 1.5, 1.0]))
-    array([[1.],
-           [2.],
-           [4.]])
-    """
-    above = np.clip(np.searchsorted(-knots, -alphas, side="right") - 1, 0, max(len(knots) - 2, 0))
-    below = np.minimum(above + 1, len(knots) - 1)
-    high, low = knots[above], knots[below]
-    width = np.where(high > low, high - low, 1.0)
-    share = np.where(high > low, (alphas - low) / width, 1.0)
-    a, b = share * high / alphas, (1.0 - share) * low / alphas
-    return np.asarray(a[:, None] * stored[above] + b[:, None] * stored[below])
 
 
 def at_tolerance(solver: Solver, tol: float) -> Solver:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs import ColumnTransform
 from marginrank.solvers import ShiftedCG
-from marginrank.training.selection import Search, Selection
+from marginrank.training.descents import Measure
+from marginrank.training.selection import Selection
 from marginrank.types import Array, Vector
-
-#: From scores (k, n_targets, n_rows) to figures (k,) and what they are means of (k, n_parts).
-Measure = Callable[[Array], tuple[Array, Array]]
 
 
 class ValidationTable:
@@ -101,80 +97,43 @@ class ValidationTable:
         self._columns.append(np.array(figures))
 
 
-@dataclass(frozen=True, eq=False)
-class FoldChoice:
-    """What folds choose: an alpha, and where iterations regularise also their number."""
+class FoldChoice(NamedTuple):
+    """What folds choose: an alpha, maybe a number of iterations; and the mean of their tables."""
 
     selection: Selection
-    iteration: int | None
+    n_iter: int | None
     table: Array
 
-    @property
-    def figures(self) -> dict[str, Any]:
-        """What is said of the choice."""
-        best_score = float(self.selection.curve[self.selection.index])
-        return {
-            "selection": self.selection,
-            "table": self.table,
-            "best_iteration": self.iteration,
-            "best_score": best_score,
-        }
 
-
-class FoldTables:
-    """The tables of folds that are run one after another, and the sum of their models.
+def choose_by_folds(
+    select: Callable[[Vector, Array], Selection],
+    alphas: Vector,
+    tables: list[Array],
+    *,
+    higher_is_better: bool,
+    stopping: bool,
+) -> FoldChoice:
+    """Choose by the figures of folds.
 
     Parameters
     ----------
-    search : Search
-        What selects.
+    select : callable
+        From the grid and figures of shape (n_folds, n_alphas) to what is chosen.
     alphas : ndarray of shape (n_alphas,)
         The grid.
+    tables : list of ndarray of shape (n_alphas, n_iterations + 1)
+        The figures of each fold; its last models are in the last column.
+    higher_is_better : bool
+        Which way they are read.
     stopping : bool
         Whether the number of iterations is chosen, too.
     """
-
-    def __init__(self, search: Search, alphas: Vector, *, stopping: bool) -> None:
-        self._search = search
-        self._alphas = alphas
-        self._stopping = stopping
-        self._ended: tuple[list[Array], Array | float] = ([], 0.0)
-        self._begun: tuple[ValidationTable, ColumnTransform] | None = None
-
-    def begin(self, table: ValidationTable, transform: ColumnTransform) -> None:
-        """Take note of a fold that is about to be run, and of what is done to its columns."""
-        self._begun = (table, transform)
-
-    def end(self, cg: ShiftedCG) -> None:
-        """Take note of the end of its run."""
-        assert self._begun is not None
-        (table, transform), (tables, sums) = self._begun, self._ended
-        models = table.best_w if self._stopping else cg.w
-        self._ended = [*tables, table.table], sums + transform.raw(models)
-
-    def catch_up(self, cg: ShiftedCG | None) -> bool:
-        """Tell whether there are models; where no run has ended, take that which an interrupt ended."""
-        if not self._ended[0] and self._begun is not None and cg is not None and cg.iteration > 0:
-            self._begun[0].catch_up(cg)
-            self.end(cg)
-        return bool(self._ended[0])
-
-    def choice(self, *, so_far: bool = False) -> FoldChoice:
-        """Choose by the runs that have ended."""
-        tables, _ = self._ended
-        mean, stack = _mean_table(tables)
-        iterations = np.full(len(self._alphas), mean.shape[1] - 1)
-        if self._stopping:
-            iterations = _best_columns(mean, self._search.parsed.higher_is_better)
-        values = stack[:, np.arange(len(self._alphas)), iterations]
-        select = self._search.select_so_far if so_far else self._search.select
-        selection = select(self._alphas, values)
-        return FoldChoice(selection, int(iterations[selection.index]) if self._stopping else None, mean)
-
-    def mean_model(self, index: int) -> Array:
-        """Return the mean of the models at one alpha, in raw units, of shape (n_targets, n_features)."""
-        tables, sums = self._ended
-        return np.asarray(np.asarray(sums)[index] / len(tables))
+    mean, stack = _mean_table(tables)
+    iterations = np.full(len(alphas), mean.shape[1] - 1)
+    if stopping:
+        iterations = _best_columns(mean, higher_is_better)
+    selection = select(alphas, stack[:, np.arange(len(alphas)), iterations])
+    return FoldChoice(selection, int(iterations[selection.index]) if stopping else None, mean)
 
 
 def _mean_table(tables: list[Array]) -> tuple[Array, Array]:

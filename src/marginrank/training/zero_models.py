@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from marginrank.solvers import Progress, SolverResult
-from marginrank.training.fitting import Training
+from marginrank.training.fitting import Place, Trainer
 
 #: "fits": w = 0 is not known to be the best model. "unknown": it is, but for neither reason as far as known.
 Verdict: TypeAlias = Literal["fits", "degenerate", "alpha", "unknown"]
@@ -22,7 +22,7 @@ _FARTHEST = 1e-12
 _PATIENCE = 200
 
 
-def judge(training: Training, result: SolverResult, alpha: float, tol: float) -> Verdict:
+def judge(trainer: Trainer, result: SolverResult, alpha: float, tol: float) -> Verdict:
     """Tell whether w = 0 is optimal to within ``tol``, and whether a smaller alpha would help.
 
     Cutting planes do not depend on alpha, so those of the training continue at an alpha at which
@@ -30,7 +30,7 @@ def judge(training: Training, result: SolverResult, alpha: float, tol: float) ->
 
     Parameters
     ----------
-    training : Training
+    trainer : Trainer
         What was solved; the planes and passes of the second solution are added to it.
     result : SolverResult
         The solution at ``alpha``.
@@ -41,7 +41,8 @@ def judge(training: Training, result: SolverResult, alpha: float, tol: float) ->
     -----
     Models that are better than w = 0 cost one evaluation of the loss; else it is about a second training.
     """
-    at_zero = training.loss.at(np.zeros(training.loss.n_rows)).value
+    loss = trainer.problem.loss
+    at_zero = loss.at(np.zeros(loss.n_rows)).value
     gained = (1.0 - min(tol, _CLOSE)) * at_zero
     proved = (1.0 - tol) * at_zero
     if result.value < gained or result.bound < proved:
@@ -50,8 +51,8 @@ def judge(training: Training, result: SolverResult, alpha: float, tol: float) ->
     def decided(progress: Progress) -> bool:
         return progress.value < gained or progress.iteration >= _PATIENCE
 
-    far_alpha = max(_FAR * min(alpha, training.balance()), _FARTHEST * alpha)
-    far = training.solve(far_alpha, None, [decided])
+    far_alpha = max(_FAR * min(alpha, trainer.balance()), _FARTHEST * alpha)
+    far = trainer.solve(Place(far_alpha), [decided])
     if far.status == "interrupted":
         raise KeyboardInterrupt
     if far.value < gained:

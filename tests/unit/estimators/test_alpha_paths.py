@@ -6,7 +6,7 @@ import pytest
 from marginrank import KernelRankSVM, RankSVM, StructuredRankSVM
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import evaluate, pairwise_error
-from marginrank.training import descents, fitting
+from marginrank.training import certified, descents
 from marginrank.training.tracing import PathTracer
 
 DENSE = np.geomspace(1.0, 1e-4, 41)
@@ -87,7 +87,7 @@ def test_folds_give_a_curve_near_that_of_fitting_each_fold(make):
 
 def test_a_dense_curve_costs_about_as_much_as_a_sparse_grid_solved_one_by_one(monkeypatch):
     along = RankSVM(alpha="auto").fit(X, Y, **ON_SET)
-    monkeypatch.setattr(descents, "path_pays", lambda alphas, tol: False)
+    monkeypatch.setattr(certified, "path_pays", lambda alphas, tol: False)
     one_by_one = RankSVM(alpha="auto", alphas=along.alphas_[::8]).fit(X, Y, **ON_SET)
     assert along.n_passes_ < 1.1 * one_by_one.n_passes_
     assert along.best_score_ <= one_by_one.best_score_ + 0.005
@@ -113,16 +113,16 @@ def test_where_the_path_stalls_the_grid_goes_on(monkeypatch, folds):
 
 
 def test_where_steps_get_dear_the_grid_goes_on(monkeypatch):
-    monkeypatch.setattr(fitting, "_DEAREST_STEP", 3.0)
+    monkeypatch.setattr(certified, "_DEAREST_STEP", 3.0)
     knots = []
-    trace = fitting.Training.trace
+    trace = certified.CertifiedTrainer.trace
 
     def counting(self, *arguments):
         tracer, status = trace(self, *arguments)
         knots.append((len(tracer.alphas), status))
         return tracer, status
 
-    monkeypatch.setattr(fitting.Training, "trace", counting)
+    monkeypatch.setattr(certified.CertifiedTrainer, "trace", counting)
     model = RankSVM(alpha="auto").fit(X, Y, **ON_SET)
     ((n_knots, status),) = knots
     assert (status, n_knots < 30) == ("stopped", True)
@@ -135,7 +135,7 @@ def test_where_steps_get_dear_the_grid_goes_on(monkeypatch):
 def test_a_path_that_stalls_at_once_is_a_grid(monkeypatch):
     monkeypatch.setattr(PathTracer, "_solve", lambda self, alpha, start: None)
     stalled = RankSVM(alpha="auto", alphas=DENSE).fit(X, Y, **ON_SET)
-    monkeypatch.setattr(descents, "path_pays", lambda alphas, tol: False)
+    monkeypatch.setattr(certified, "path_pays", lambda alphas, tol: False)
     grid = RankSVM(alpha="auto", alphas=DENSE).fit(X, Y, **ON_SET)
     np.testing.assert_array_equal(stalled.validation_curve_, grid.validation_curve_)
     np.testing.assert_array_equal(stalled.coef_, grid.coef_)

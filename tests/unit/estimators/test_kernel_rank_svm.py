@@ -21,8 +21,8 @@ from marginrank import (
     RankRLS,
     RankSVM,
 )
-from marginrank.estimators import kernel as kernel_module
 from marginrank.exceptions import IncompatibleSolverError, MarginRankError
+from marginrank.training import mapped_columns
 
 SIZES = [9, 7, 1, 8, 6]
 GAMMA = 0.3
@@ -369,8 +369,8 @@ def test_nan_is_refused_in_fit_and_predict():
     ],
 )
 def test_kernel_that_does_not_fit_in_memory_is_refused_with_an_estimate(parameters, message, monkeypatch):
-    monkeypatch.setattr(kernel_module, "physical_memory", lambda: 2**30)
-    monkeypatch.setattr(kernel_module, "_SQUARE_MATRICES", 5000)
+    monkeypatch.setattr(mapped_columns, "physical_memory", lambda: 2**30)
+    monkeypatch.setattr(mapped_columns, "_SQUARE_MATRICES", 5000)
     with pytest.raises(MarginRankError, match=message):
         KernelRankSVM(**parameters).fit(XL, YL, qid=QL)
     KernelRankSVM(n_components=20).fit(XL, YL, qid=QL)

@@ -10,7 +10,7 @@ from marginrank import KernelRankSVM
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import NystroemFeatures
 from marginrank.metrics import evaluate, pairwise_error
-from marginrank.training import spaces
+from marginrank.training import mapped_columns
 from marginrank.training.selection import Search
 
 ALPHAS, GAMMAS = [1.0, 1e-2, 1e-4], [0.05, 1.0, 20.0]
@@ -86,7 +86,7 @@ def test_folds_give_the_curve_of_fitting_each_fold_in_the_space_of_all_rows():
 
 def test_each_map_is_fitted_once_and_its_features_made_once(monkeypatch):
     fitted, made = [], []
-    fit, rows = NystroemFeatures.fit, spaces.MappedRows
+    fit, rows = NystroemFeatures.fit, mapped_columns.MappedRows
 
     def counting_fit(self, X, y=None, sample_weight=None):
         fitted.append(self.gamma)
@@ -97,7 +97,7 @@ def test_each_map_is_fitted_once_and_its_features_made_once(monkeypatch):
         return rows(mapping, X, **settings)
 
     monkeypatch.setattr(NystroemFeatures, "fit", counting_fit)
-    monkeypatch.setattr(spaces, "MappedRows", counting_rows)
+    monkeypatch.setattr(mapped_columns, "MappedRows", counting_rows)
     settings = {**SETTINGS, "gammas": GAMMAS, "alphas": ALPHAS}
     KernelRankSVM(gamma="auto", alpha="auto", cv=3, **settings).fit(X, Y, qid=QID)
     assert fitted == GAMMAS

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from marginrank import RankingData, RankSVM, write_dataset
-from marginrank.designs import chunked
+from marginrank.designs import compared
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.storage.chunks import ChunkedMatrix
-from marginrank.training import fitting, fold_blocks
+from marginrank.training import certified, fold_blocks, problems
 
 # In memory, losses of 64 queries and more are evaluated within the products, those of fewer are not.
 SPLIT, FUSED = 24, 100
@@ -44,9 +44,11 @@ def assert_same_bits_for_as_many_passes(one, two):
 @few_and_many_queries
 def test_data_on_disk_give_the_same_curve_along_a_path(tmp_path, monkeypatch, n_queries, given):
     traced = []
-    trace = fitting.Training.trace
+    trace = certified.CertifiedTrainer.trace
     monkeypatch.setattr(
-        fitting.Training, "trace", lambda self, *rest: traced.append(self.design) or trace(self, *rest)
+        certified.CertifiedTrainer,
+        "trace",
+        lambda self, *rest: traced.append(self.problem.design) or trace(self, *rest),
     )
     data = make_data(0, n_queries)
     one = search(data, given)
@@ -103,9 +105,9 @@ def test_chunks_take_the_passes_of_data_in_memory_where_products_round_alike(
     data = make_data(0, n_queries)
     on_disk = write_dataset(tmp_path / "a.mrd", data, chunk_rows=50)
     one = search(data, given)
-    monkeypatch.setattr(chunked, "ChunkedDesign", InMemory)
+    monkeypatch.setattr(compared, "ChunkedDesign", InMemory)
     monkeypatch.setattr(fold_blocks, "SharingDesign", Sharing)
-    monkeypatch.setattr(fold_blocks, "ChunksTogether", OneByOne)
+    monkeypatch.setattr(problems, "ChunksTogether", OneByOne)
     assert_same_bits_for_as_many_passes(one, search(on_disk, given))
 
 

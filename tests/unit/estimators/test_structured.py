@@ -14,7 +14,7 @@ from marginrank import RankingData, RankingModel, RankSVM, StructuredRankSVM
 from marginrank.exceptions import ZeroModelWarning
 from marginrank.losses.structured import TargetOptions, structured_loss
 from marginrank.metrics import evaluate, pairwise_error
-from marginrank.training.fitting import Training
+from marginrank.training.certified import CertifiedTrainer
 
 COMBO = {"map": 1.0, "ndcg@10": 0.5, "mrr@5": 2.0}
 WELL_POSED = ["auc", "map", "ndcg@10", "mrr@10", COMBO]
@@ -224,7 +224,7 @@ def test_an_interrupt_after_training_leaves_the_model(monkeypatch):
     def interrupt(training):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Training, "balance", interrupt)
+    monkeypatch.setattr(CertifiedTrainer, "balance", interrupt)
     model = StructuredRankSVM("map", alpha=1e4)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y, qid=QID)

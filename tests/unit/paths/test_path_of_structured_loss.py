@@ -6,8 +6,9 @@ from marginrank import RankingData
 from marginrank.designs import MatrixDesign
 from marginrank.losses.structured import structured_loss
 from marginrank.objective import Objective
-from marginrank.paths.linear_path import PathProblem, certified_path
+from marginrank.paths.linear_path import certified_path
 from marginrank.solvers import QuasiNewton
+from marginrank.training.problems import Problem, RawColumns
 
 
 def test_the_path_of_a_structured_loss_is_within_eps_of_separate_solutions():
@@ -18,7 +19,7 @@ def test_the_path_of_a_structured_loss_is_within_eps_of_separate_solutions():
     view = data.training_view()
     loss = structured_loss(view, "map", n_threads=1)
     design = MatrixDesign(data.X, view.rows, n_threads=1)
-    path = certified_path(PathProblem(data, design, loss), 1.0, 1e-2, 1e-2)
+    path = certified_path(Problem(data, lambda view: loss, RawColumns(data.X, None, 1)), 1.0, 1e-2, 1e-2)
     assert path.status_ == "finished"
     for alpha in np.geomspace(0.9, 0.011, 15):
         w = path.coef_at(alpha)

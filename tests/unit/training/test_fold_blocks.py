@@ -20,7 +20,8 @@ from marginrank.storage.chunks import PassLoader
 from marginrank.storage.engines import RemoteMatrix
 from marginrank.training import alpha_searches, fold_blocks
 from marginrank.training.fold_blocks import folds_at_once
-from marginrank.training.spaces import MappedColumns, RawColumns
+from marginrank.training.mapped_columns import MappedColumns
+from marginrank.training.problems import RawColumns
 
 FEW, MANY = np.array([1.0, 1e-2, 1e-4]), np.geomspace(1.0, 1e-2, 33)
 
@@ -279,7 +280,7 @@ def training_of(space, n_columns):
 
 
 def raw(X):
-    return training_of(RawColumns(X, None, None, 1), X.shape[1])
+    return training_of(RawColumns(X, None, 1), X.shape[1])
 
 
 def test_folds_share_reads_where_reads_cost_most(tmp_path):

@@ -1,0 +1,310 @@
+"""The base of all rankers: reads what users pass to ``fit``, trains, and sets what was learnt."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from marginrank.data import RankingData
+from marginrank.data import validation as gate
+from marginrank.data.finite import check_finite_results, extremes, finite_arithmetic
+from marginrank.estimators.fitted import FittedRanker, check_labels_given, check_not_twice, check_row_count
+from marginrank.estimators.whole_fits import fitted_whole
+from marginrank.exceptions import MarginRankError
+from marginrank.losses import ComparesPairs, Loss
+from marginrank.metrics import Metric
+from marginrank.metrics.names import parse_metrics
+from marginrank.parameters import check_choice, check_count, check_flag, check_positive, check_verbose
+from marginrank.solvers import Callback, Solver, SolverResult
+from marginrank.solvers.callbacks import check_callbacks
+from marginrank.system.threads import one_blas_thread, resolve_threads
+from marginrank.training.alpha_searches import SearchByFolds, SearchOnSet
+from marginrank.training.certified import CertifiedTrainer
+from marginrank.training.evaluation_sets import EvaluationSet, read_evaluation_sets
+from marginrank.training.fitting import Found, OneAlpha, Place, Row, Run, Trainer
+from marginrank.training.problems import Problem, RawColumns, Space
+from marginrank.training.progress import ProgressLine
+from marginrank.training.recorder import Recorder
+from marginrank.training.selection import Search
+
+_SEARCH_RESULTS = (
+    "alphas_",
+    "gammas_",
+    "validation_curve_",
+    "validation_std_",
+    "validation_table_",
+    "evals_result_",
+    "best_iteration_",
+    "best_score_",
+)
+_REMEDY = (
+    "Raise max_iter or tol, use a larger alpha, try another solver, or scale the features "
+    "(scale='standard') if they differ much in size."
+)
+_ROUNDED = (
+    "Of it {:.1e} is what rounding in double precision may have done to the certificate, so more iterations "
+    "do not help. Raise tol or alpha, or scale the features (scale='standard') if they differ much in size."
+)
+
+
+class Ranker(FittedRanker):
+    """Base of the rankers."""
+
+    alpha: float | str
+    alphas: Any
+    metric: Any
+    cv: Any
+    rule: Any
+    scale: Any
+    tol: float
+    max_iter: int
+    verbose: int
+    warm_start: bool = False
+    _uses_size_of_labels: ClassVar[bool] = False
+
+    def _fit(
+        self, read: Callable[[], Problem], eval_set: Any, eval_qid: Any, eval_metric: Any, callbacks: Any
+    ) -> Self:
+        """Check the parameters, read what to train on, and train.
+
+        Parameters
+        ----------
+        read : callable
+            Checks the arguments that describe the training rows, and returns the problem.
+        eval_set, eval_qid, eval_metric, callbacks
+            As in ``fit``.
+        """
+        with fitted_whole(self) as best:
+            search = self._check_parameters()
+            problem = read()
+            self._trained_on_queries = not problem.from_pairs and problem.data.query_ids is not None
+            sets = self._evaluation_sets(problem, eval_set, eval_qid, eval_metric)
+            heard: list[Callback] = [] if callbacks is None else check_callbacks(callbacks)
+            with one_blas_thread(), finite_arithmetic(partial(self._out_of_range, problem)):
+                with ProgressLine() if self.verbose else nullcontext() as line:
+                    self._count(problem)
+                    run = self._run(problem, search, sets, heard if line is None else [line, *heard])
+                    best.is_set_by(lambda: self._set_so_far(run, search))
+                    found = run.run()
+                result = found.result
+                figures = (found.coef, result.value, result.bound, result.gap)
+                check_finite_results(partial(self._out_of_range, problem), *figures)
+                self._set(found, search)
+            best.is_set = True
+            self._warn(found.result)
+        return self
+
+    def _check_parameters(self) -> Search:
+        """Check the parameters before any work is done, and return those of a search."""
+        check_choice("scale", self.scale, (None, "standard", "minmax"))
+        check_flag(self.warm_start, "warm_start")
+        check_verbose(self.verbose)
+        check_positive(self.tol, "tol")
+        check_count(self.max_iter, "max_iter")
+        if not self._chooses_alpha():
+            check_positive(self.alpha, "alpha", "a positive, finite number or 'auto'")
+        resolve_threads(self.n_jobs)
+        return self._search()
+
+    def _chooses_alpha(self) -> bool:
+        return isinstance(self.alpha, str) and self.alpha == "auto"
+
+    def _searches(self) -> bool:
+        """Whether there is anything to choose."""
+        return self._chooses_alpha()
+
+    def _search(self) -> Search:
+        return Search(self.alphas, self._metrics()[0], self.cv, self.rule)
+
+    def _metrics(self) -> list[str | Metric]:
+        """Return what models are measured by; they are selected by the first one."""
+        return [self.metric]
+
+    def _run(
+        self, problem: Problem, search: Search, sets: list[EvaluationSet], callbacks: list[Callback]
+    ) -> Run:
+        """Return the training that the parameters ask for: by a solver that certifies its gap."""
+        solver, tol = self._solver(problem, search), float(self.tol)
+        spaces = self._spaces(problem)
+        trainers = [CertifiedTrainer(problem.in_space(space), solver, tol) for space in spaces]
+        return self._run_by(trainers, search, sets, callbacks)
+
+    def _run_by(
+        self,
+        trainers: Sequence[Trainer],
+        search: Search,
+        sets: list[EvaluationSet],
+        callbacks: list[Callback],
+    ) -> Run:
+        """Return the training at one alpha, on a validation set, or by folds."""
+        problem = trainers[0].problem
+        if not self._searches():
+            recorder = Recorder(sets, problem.space, trainers[0].patience) if sets else None
+            start = getattr(self, "coef_", None) if self.warm_start else None
+            return OneAlpha(trainers[0], Place(float(self.alpha), start), callbacks, recorder)
+        if sets:
+            return SearchOnSet(trainers, search, callbacks, sets[-1])
+        return SearchByFolds(trainers, search, callbacks, problem.folds(search, self.n_jobs))
+
+    def _solver(self, problem: Problem, search: Search) -> Solver:
+        """Return what minimises."""
+        raise NotImplementedError
+
+    def _spaces(self, problem: Problem) -> Sequence[Space]:
+        """Return the spaces of features to choose from; more than one only where there is a search."""
+        return [problem.space]
+
+    # What users pass
+
+    def _labelled(self, X: Any, y: Any, qid: Any, **more: Any) -> RankingData:
+        """Return the data of labelled rows, and remember their columns."""
+        if isinstance(X, RankingData):
+            check_not_twice(y, qid, *more.values())
+            return self._of_training(X)
+        check_labels_given(self, y)
+        data = RankingData(X, y, qid=qid, **more)
+        check_row_count(data.X, 2)
+        return self._of_training(data)
+
+    def _paired(
+        self, X: Any, pairs: Any, weight: Any, margin: Any, margin_name: str = "margin"
+    ) -> RankingData:
+        """Return the data of explicit pairs, and remember their columns."""
+        if isinstance(X, RankingData):
+            if any(extra is not None for extra in (pairs, weight, margin)):
+                raise MarginRankError("RankingData carries the pairs; do not pass them again.")
+            return self._of_training(X)
+        if pairs is None:
+            raise MarginRankError("fit_pairs needs pairs: row numbers of shape (n_pairs, 2), winner first.")
+        X, names = gate.check_matrix(gate.split_frame(X)[0])
+        check_row_count(X, 2)
+        pairs, weight, margin = gate.check_pairs(pairs, X.shape[0], weight, margin, ("weight", margin_name))
+        described = {"pair_weight": weight, "pair_margin": margin}
+        return self._of_training(RankingData(X, pairs=pairs, feature_names=names, **described))
+
+    def _of_training(self, data: RankingData) -> RankingData:
+        """Remember the columns of training data."""
+        self.n_features_in_ = data.n_features
+        if data.feature_names is not None:
+            self.feature_names_in_ = np.array(data.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return data
+
+    def _problem(
+        self, data: RankingData, make_loss: Callable[..., Loss], *, from_pairs: bool = False, **more: Any
+    ) -> Problem:
+        """Return the problem of data, over the columns of X."""
+        threads = resolve_threads(self.n_jobs)
+        loss = partial(make_loss, n_threads=threads)
+        return Problem(data, loss, RawColumns(data.X, self.scale, threads), from_pairs, **more)
+
+    def _evaluation_sets(
+        self, problem: Problem, eval_set: Any, eval_qid: Any, eval_metric: Any
+    ) -> list[EvaluationSet]:
+        """Return the validation sets, with what is measured on them."""
+        if eval_set is eval_qid is eval_metric is None:
+            return []
+        wanted, given = (self._metrics(), "metric") if eval_metric is None else (eval_metric, "eval_metric")
+        metrics = parse_metrics(wanted, "standard", given)
+        sets = read_evaluation_sets(eval_set, eval_qid, metrics, self._evaluation_rows, self.n_jobs)
+        expected = 1 if problem.targets is None else len(problem.targets)
+        for one in sets:
+            if len(one.evaluators) != expected:
+                raise MarginRankError(
+                    f"eval_set must have as many columns of y as the training data; got "
+                    f"{len(one.evaluators)} for {expected}."
+                )
+        return sets
+
+    def _evaluation_rows(self, X: Any, y: Any, qid: Any) -> tuple[RankingData, NDArray[np.float64]]:
+        first, targets = self._split_labels(X, y)
+        data = self._rows_like_training(X, first, qid, qid_name="eval_qid")
+        if data.y is None:
+            raise MarginRankError("eval_set must have labels y; these data hold pairs only.")
+        if data.query_ids is None and self._trained_on_queries:
+            raise MarginRankError(
+                "The training data have queries, but eval_set has none; pass eval_qid, one id for each row."
+            )
+        return data, data.y[None] if targets is None else targets
+
+    def _out_of_range(self, problem: Problem) -> str:
+        data = problem.data
+        labels = data.y if problem.targets is None else problem.targets
+        sizes = {"y": labels} if self._uses_size_of_labels else {}
+        can_scale = self.scale is None
+        reason = extremes(
+            data.X, can_scale=can_scale, alpha=self.alpha, pair_margin=data.pair_margin, **sizes
+        )
+        return f"Training {type(self).__name__} left the range of float64. {reason}"
+
+    # What was learnt
+
+    def _count(self, problem: Problem) -> None:
+        """Set the numbers of what is trained on."""
+        self.n_queries_ = problem.n_queries
+        if isinstance(problem.loss, ComparesPairs):
+            self.n_pairs_ = problem.loss.n_pairs
+
+    def _set_so_far(self, run: Run, search: Search) -> bool:
+        found = run.so_far()
+        if found is not None:
+            self._set(found, search)
+        return found is not None
+
+    def _set(self, found: Found, search: Search) -> None:
+        """Set all that was learnt, and nothing of an earlier fit."""
+        for name in _SEARCH_RESULTS:
+            if hasattr(self, name):
+                delattr(self, name)
+        self.alpha_ = found.alpha
+        if found.chosen is not None:
+            self._remember(found.rows, found.chosen)
+            self._searched_by = str(search.parsed)
+        if found.recorder is not None:
+            self.evals_result_ = found.recorder.record.result
+            self.best_iteration_ = found.recorder.best_iteration
+            self.best_score_ = found.recorder.best_score
+        self._keep(found)
+
+    def _remember(self, rows: Sequence[Row], best: Row) -> None:
+        """Set what was searched, a row for each space, and what was chosen."""
+        del rows
+        selection = best.selection
+        self.alphas_ = selection.alphas
+        self.validation_curve_ = selection.curve
+        self.validation_std_ = selection.std
+        self.best_score_ = float(selection.curve[selection.index])
+
+    def _keep(self, found: Found) -> None:
+        """Set the coefficients, in raw units, and their certificate."""
+        result = found.result
+        self.coef_ = found.coef
+        self.column_scale_ = found.trainer.problem.transform.scale
+        self.objective_ = result.value
+        self.lower_bound_ = result.bound
+        self.gap_ = result.gap
+        self.n_iter_ = result.n_iter
+        self.n_passes_ = found.passes
+        self.history_ = list(result.history)
+
+    def _warn(self, result: SolverResult) -> None:
+        """Say what stopped a training that did not converge."""
+        if result.status in ("max_iter", "stalled"):
+            warnings.warn(self._why_not_converged(result), ConvergenceWarning, stacklevel=4)
+
+    def _why_not_converged(self, result: SolverResult) -> str:
+        count = "1 iteration" if result.n_iter == 1 else f"{result.n_iter} iterations"
+        how = f"stopped after {count}" if result.status == "max_iter" else f"stalled after {count}"
+        remedy = _ROUNDED.format(result.rounding) if result.rounding >= self.tol else _REMEDY
+        return (
+            f"{type(self).__name__} {how} at a certified gap of {result.gap:.1e}, above tol={self.tol:g}. "
+            f"{remedy}"
+        )

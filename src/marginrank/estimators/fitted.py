@@ -1,0 +1,303 @@
+"""What every fitted ranker does: score rows, compare them with labels, and leave a model behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from marginrank.data import RankingData
+from marginrank.data import validation as gate
+from marginrank.data.finite import finite_scores
+from marginrank.data.queries import check_qid
+from marginrank.designs import Design, matrix_design
+from marginrank.exceptions import MarginRankError
+from marginrank.metrics import pairwise_error
+from marginrank.model import RankingModel
+from marginrank.paths.drawing import draw_selection
+from marginrank.system.threads import resolve_threads
+from marginrank.training.selection import Selection
+from marginrank.types import Matrix, Vector
+
+# How the training ran, not what came out of it: the same model shall give the same file.
+_NOT_IN_MODEL = {"n_jobs", "verbose"}
+_CERTIFICATE = ("alpha", "objective", "lower_bound", "gap", "n_iter", "n_pairs", "n_queries")
+
+
+class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """What rankers do once they are fitted; ``predict`` is ``X @ coef_``."""
+
+    weighting: Any = "pairs"
+    n_jobs: int | None
+    alpha_: float
+    alphas_: NDArray[np.float64]
+    validation_curve_: NDArray[np.float64]
+    validation_std_: NDArray[np.float64]
+    best_score_: float
+    coef_: NDArray[np.float64]
+    column_scale_: NDArray[np.float64] | None
+    n_features_in_: int
+    _searched_by: str
+    _trained_on_queries: bool
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return a score for each row; within a query, higher is better.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
+            The features; the column ``qid`` of a data frame is ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_targets) where there are several targets
+            Scores, in the order of the rows.
+        """
+        check_is_fitted(self, "coef_")
+        if isinstance(X, RankingData):
+            self._check_width(X)
+            if X.allow_nonfinite:
+                gate.check_finite(X.X, X.feature_names)
+            return self._scores(X.X)
+        return self._scores(self._check_matrix(X))
+
+    def to_model(self, *, query_normalization: Literal["minmax"] | None = None) -> RankingModel:
+        """Return the fitted model alone, to score, save and export.
+
+        Parameters
+        ----------
+        query_normalization : {None, "minmax"}, default=None
+            Say "minmax" if the training data were normalised by ``RankingData.normalized_by_query()``: the
+            model then does the same to the data it scores.
+
+        Returns
+        -------
+        RankingModel
+            Its ``predict`` gives the same scores, to the last bit, on features as they were in training.
+
+        Examples
+        --------
+        >>> from marginrank import RankSVM
+        >>> ranker = RankSVM().fit([[0.0], [1.0]], [0, 1])
+        >>> ranker.to_model().metadata["estimator"]
+        'RankSVM'
+        """
+        check_is_fitted(self, "coef_")
+        if self.coef_.ndim != 1:
+            raise MarginRankError(
+                f"A model scores one target; this {type(self).__name__} has {len(self.coef_)}. Train on one "
+                "column of y, or take the rows of coef_ apart."
+            )
+        parameters = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name not in _NOT_IN_MODEL and _can_be_written(value)
+        }
+        figures = {name: getattr(self, f"{name}_", None) for name in _CERTIFICATE}
+        return RankingModel(
+            self.coef_,
+            feature_names=getattr(self, "feature_names_in_", None),
+            query_normalization=query_normalization,
+            **self._model_parts(),
+            metadata={
+                "estimator": type(self).__name__,
+                "parameters": parameters,
+                "library_version": version("marginrank"),
+                **figures,
+            },
+        )
+
+    def plot_search(self) -> Any:
+        """Draw the validation curve of ``alpha="auto"``, its standard error, and the chosen alpha.
+
+        Where gamma was searched, too, the curve is that of the chosen gamma.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Save it with ``savefig``. Needs matplotlib (``pip install marginrank[plot]``).
+        """
+        if not hasattr(self, "alphas_"):
+            raise MarginRankError(
+                "There is no search to draw; fit with alpha='auto' first."
+                if hasattr(self, "coef_")
+                else f"This {type(self).__name__} is not fitted yet; call fit with alpha='auto' first."
+            )
+        alphas, curves, stds = map(
+            np.atleast_2d, (self.alphas_, self.validation_curve_, self.validation_std_)
+        )
+        row, index = np.argwhere((alphas == self.alpha_) & (curves == self.best_score_))[0]
+        there = np.isfinite(curves[row])  # an interrupt leaves the end of a table empty
+        chosen = Selection(int(index), *(table[row][there] for table in (alphas, curves, stds)))
+        return draw_selection(chosen, self._searched_by)
+
+    def _model_parts(self) -> dict[str, Any]:
+        """Return what a model of this kind holds beside the coefficients."""
+        return {"column_scale": self.column_scale_}
+
+    def _scoring_design(self, matrix: Any) -> Design:
+        """Return the design of rows that are scored once."""
+        return matrix_design(matrix, n_threads=resolve_threads(self.n_jobs))
+
+    def _scores(self, matrix: Any) -> NDArray[np.float64]:
+        def compute() -> NDArray[np.float64]:
+            design = self._scoring_design(matrix)
+            return design.scores(self.coef_) if self.coef_.ndim == 1 else design.scores_block(self.coef_).T
+
+        scores: NDArray[np.float64] = finite_scores(type(self).__name__, matrix, compute)
+        return scores
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+    ) -> float:
+        """Return 1 minus the pairwise error: the share of pairs in the right order, ties half.
+
+        Parameters
+        ----------
+        X, y, qid, group, sample_weight, query_weight
+            As in ``fit``. The mean is over pairs or over queries, as ``weighting`` says, and over the
+            targets, where there are several.
+
+        Returns
+        -------
+        float
+            1 for a perfect order, 0.5 for chance.
+        """
+        check_is_fitted(self, "coef_")
+        weights = {"sample_weight": sample_weight, "query_weight": query_weight}
+        first, targets = self._split_labels(X, y)
+        data = self._rows_like_training(X, first, qid, group=group, **weights)
+        if targets is None:
+            if data.y is None:
+                raise MarginRankError("These data hold pairs and no y; score compares with y.")
+            targets = data.y[None]
+        scores = self._scores(data.X).reshape(data.n_rows, -1).T
+        if len(scores) != len(targets):
+            raise MarginRankError(
+                f"y must have a column for each target of the model; got {len(targets)} for {len(scores)}."
+            )
+        by_target = [
+            self._agreement(data, column, np.ascontiguousarray(p))
+            for column, p in zip(targets, scores, strict=True)
+        ]
+        return float(np.mean(by_target))
+
+    def _split_labels(self, X: Any, y: Any) -> tuple[Any, NDArray[np.float64] | None]:
+        """Return labels of one column, and all columns as rows where several are learnt."""
+        del X
+        return y, None
+
+    def _agreement(self, data: RankingData, y: Vector, scores: Vector) -> float:
+        if data.query_ids is None and self._trained_on_queries:
+            raise MarginRankError(
+                "The model was trained on queries, but score got no qid and would treat all rows as one "
+                "query. Pass qid=..., or the same id for every row if that is what you mean."
+            )
+        return 1.0 - pairwise_error(
+            y,
+            scores,
+            qid=data.qid,
+            sample_weight=data.sample_weight,
+            query_weight=data.query_weight,
+            weighting=self.weighting,
+            n_jobs=self.n_jobs,
+        )
+
+    def _rows_like_training(
+        self, X: Any, y: Any, qid: Any, *, qid_name: str = "qid", **more: Any
+    ) -> RankingData:
+        """Return labelled rows with the columns of the training data, from arrays or from data."""
+        if isinstance(X, RankingData):
+            check_not_twice(y, qid, *more.values())
+            self._check_width(X)
+            return X
+        check_labels_given(self, y)
+        X, qid = gate.split_frame(X, qid, more.get("group"))
+        X = self._check_matrix(X, min_rows=2)
+        if qid is not None and qid_name != "qid":
+            qid = check_qid(qid, X.shape[0], qid_name)
+        return RankingData(X, y, qid=qid, feature_names=getattr(self, "feature_names_in_", None), **more)
+
+    def _check_width(self, data: RankingData) -> None:
+        """Compare the columns of validated data with those of the training data."""
+        names, known = data.feature_names, getattr(self, "feature_names_in_", None)
+        if names is not None and known is not None and list(names) != list(known):
+            raise MarginRankError(
+                "The feature names must be those of the training data, in the same order; "
+                f"got {_first_difference(names, known)}."
+            )
+        self._check_n_features(data.n_features)
+
+    def _check_n_features(self, n_features: int) -> None:
+        if n_features != self.n_features_in_:
+            raise MarginRankError(
+                f"X has {n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+
+    def _check_matrix(self, X: Any, *, min_rows: int = 1) -> Any:
+        """Return X as the kernels take it, with scikit-learn's checks of width and column names."""
+        given, _ = gate.split_frame(X)
+        X, names = gate.check_matrix(given)
+        if not (names is not None and hasattr(self, "feature_names_in_")):
+            self._check_n_features(X.shape[1])
+        validate_data(self, X if names is None else given, reset=False, skip_check_array=True)
+        check_row_count(X, min_rows)
+        gate.check_finite(X, names)
+        return X
+
+
+def check_not_twice(*extras: Any) -> None:
+    """Refuse what data carry themselves."""
+    if any(extra is not None for extra in extras):
+        raise MarginRankError("RankingData carries y, qid and weights; do not pass them again.")
+
+
+def check_labels_given(ranker: Any, y: Any) -> None:
+    """Refuse training and scoring without labels."""
+    if y is None:
+        hint = "; to learn from pairs alone, use fit_pairs" if hasattr(ranker, "fit_pairs") else ""
+        raise MarginRankError(
+            f"This {type(ranker).__name__} estimator requires y to be passed, but the target y is None{hint}."
+        )
+
+
+def check_row_count(X: Matrix, least: int) -> None:
+    """Refuse fewer rows, in the words of scikit-learn."""
+    if X.shape[0] < least:
+        raise MarginRankError(
+            f"X has {X.shape[0]} sample(s) (shape={X.shape}) while a minimum of {least} is required."
+        )
+
+
+def _can_be_written(value: Any) -> bool:
+    """Whether a parameter goes into a model file: numbers and names, and these by name."""
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and _can_be_written(one) for name, one in value.items())
+    return isinstance(value, str | int | float | np.generic | None)
+
+
+def _first_difference(names: Sequence[str], known: Sequence[str]) -> str:
+    for k, (name, expected) in enumerate(zip(names, known, strict=False)):
+        if name != expected:
+            return f"{name!r} as column {k}, where {str(expected)!r} was"
+    return f"{len(names)} columns, where there were {len(known)}"

@@ -1,0 +1,257 @@
+"""Least squares by conjugate gradients, as a way to fit: one run serves every alpha of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import perf_counter
+
+import numpy as np
+
+from marginrank.designs import Design
+from marginrank.normal_equations import NormalEquations
+from marginrank.rounding import relative_gap
+from marginrank.solvers import Callback, Progress, ShiftedCG, SolverResult
+from marginrank.training.descents import Descent, Watched
+from marginrank.training.fitting import Place, Solution
+from marginrank.training.least_squares_certificate import Claim, Model, check_models
+from marginrank.training.problems import Problem
+from marginrank.training.recorder import Recorder
+from marginrank.training.validation_table import ValidationTable
+from marginrank.types import Array, Vector
+
+
+class _Carrying:
+    """Normal equations, and the scores of further rows that go along with every vector."""
+
+    def __init__(self, equations: NormalEquations, rows: Design) -> None:
+        self.right_side, self.constant = equations.right_side, equations.constant
+        self.product = equations.product
+        self.n_carried = rows.shape[0]
+        self.carried = rows.scores_block
+
+
+@dataclass
+class _Run:
+    """Conjugate gradients under way: the iterates, and what is measured of them."""
+
+    cg: ShiftedCG
+    table: ValidationTable | None
+    recorder: Recorder | None
+    history: list[Progress]
+    best_w: Array | None = None
+    status: str = "interrupted"
+
+
+class LeastSquaresTrainer:
+    """Fits by conjugate gradients, to convergence or until validation figures get worse.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to fit, in columns of X.
+    tol : float
+        A system is solved when its residual is at most this fraction of the right side.
+    max_iter : int
+        Largest number of iterations.
+    patience : int or None
+        Iterations without improvement after which an alpha is left alone; None where all shall converge.
+
+    Attributes
+    ----------
+    passes : float
+        Passes over X so far.
+    """
+
+    n_alphas = 17
+    shares_reads = False
+    iterates_all = True
+
+    def __init__(self, problem: Problem, tol: float, max_iter: int, patience: int | None) -> None:
+        self.problem = problem
+        self.passes = 0.0
+        self.patience = patience
+        self._tol = tol
+        self._max_iter = max_iter
+        self._run: _Run | None = None
+        self._solves = False
+
+    @cached_property
+    def _equations(self) -> NormalEquations:
+        return NormalEquations(self.problem.design, self.problem.loss, self.problem.target_rows)
+
+    def of_part(self, problem: Problem) -> LeastSquaresTrainer:
+        """Return the same for a part of the problem."""
+        return LeastSquaresTrainer(problem, self._tol, self._max_iter, self.patience)
+
+    def balance(self) -> float:
+        """Return the mean curvature along the right side."""
+        balance = self._equations.balance()
+        self._count_passes()
+        return balance
+
+    def solve(
+        self, place: Place, callbacks: Sequence[Callback], recorder: Recorder | None = None
+    ) -> SolverResult:
+        """Iterate at one alpha, from zero; with patience the model is that of the best figure."""
+        self._solves = True
+        run = self._begin(np.array([place.alpha]), place.n_iter, recorder=recorder)
+        self._iterate(run, callbacks)
+        if run.status == "interrupted":
+            raise KeyboardInterrupt
+        if place.n_iter is not None and run.status == "max_iter":
+            run.status = "converged"
+        return self._result(run, 0)
+
+    def descend(
+        self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], held: Watched, *, default: bool
+    ) -> None:
+        """Solve the whole grid in one run; callbacks get the progress of the smallest alpha."""
+        del default
+        self._solves = False
+        table = ValidationTable(held.measure, held.higher_is_better, self.patience)
+        run = self._begin(grid, None, held=held.design, table=table)
+        self._iterate(run, callbacks)
+        descent.interrupted = run.status == "interrupted"
+        if not descent.interrupted:
+            self._note(run, descent)
+
+    def collect(self, descent: Descent) -> None:
+        """Add the iterates of the run that is under way; before its first iteration there are none."""
+        if self._run is not None and self._run.cg.iteration > 0:
+            self._count_passes()
+            self._note(self._run, descent)
+
+    def _note(self, run: _Run, descent: Descent) -> None:
+        assert run.table is not None
+        run.table.catch_up(run.cg)
+        models = run.cg.w if self.patience is None else run.table.best_w
+        cg = run.cg
+        descent.note_all(
+            cg.alphas,
+            self._of_targets(self.problem.transform.raw(models)),
+            cg.values.tolist(),
+            cg.bounds.tolist(),
+        )
+        descent.table = run.table.table
+        descent.best_iterations = None if self.patience is None else run.table.best_iteration
+
+    def measured(self, descent: Descent, grid: Vector, held: Watched) -> Array:
+        """Return what was measured on the way."""
+        del descent, grid, held
+        assert self._run is not None
+        table = self._run.table
+        assert table is not None
+        return table.last_parts if self.patience is None else table.best_parts
+
+    def delivered(self, descent: Descent, alpha: float) -> SolverResult:
+        """Return the model at an alpha of the grid; none is solved any further."""
+        assert self._run is not None
+        return self._result(self._run, descent.alphas.index(alpha))
+
+    def evaluated(self, place: Place) -> SolverResult:
+        """Return the start as a model."""
+        assert place.start is not None
+        w = np.atleast_2d(self.problem.transform.transformed(place.start))
+        claim = check_models(self, Model(place.alpha, w))[0]
+        progress = Progress(0, *claim, claim.gap, self.passes, 0.0, place.figure, place.alpha)
+        return SolverResult(self._of_targets(w), *claim, claim.gap, 0, "interrupted", [progress])
+
+    @property
+    def latest(self) -> Solution | None:
+        """The model of the fit that is under way; before its first iteration it is w = 0, and none."""
+        run = self._run
+        if run is None or not self._solves or run.cg.iteration == 0:
+            return None
+        if run.recorder is not None and run.recorder.iteration < run.cg.iteration:
+            self._record(run, self._progress(run.cg, 0.0))
+        return Solution(float(run.cg.alphas[0]), self._result(run, 0))
+
+    def before_choice(self, grid_of: Callable[[float], Vector]) -> None:
+        """There is nothing."""
+        del grid_of
+
+    def _begin(
+        self,
+        alphas: Vector,
+        max_iter: int | None,
+        *,
+        held: Design | None = None,
+        table: ValidationTable | None = None,
+        recorder: Recorder | None = None,
+    ) -> _Run:
+        equations = self._equations
+        system = equations if held is None else _Carrying(equations, self.problem.in_units(held))
+        self._run = None
+        limit = self._max_iter if max_iter is None else max_iter
+        cg = ShiftedCG(system, alphas, tol=self._tol, max_iter=limit)
+        self._run = _Run(cg, table, recorder, [])
+        return self._run
+
+    def _iterate(self, run: _Run, callbacks: Sequence[Callback]) -> None:
+        """Iterate to the end; after each iteration measure, and tell the callbacks."""
+        started = perf_counter()
+
+        def observe(cg: ShiftedCG) -> bool:
+            stops = False
+            progress = self._progress(cg, perf_counter() - started)
+            if run.table is not None:
+                run.table.watch(cg)
+                progress = replace(progress, validation=run.table.best)
+            if run.recorder is not None:
+                stops = self._record(run, progress)
+                progress = replace(progress, validation=run.recorder.best_score)
+            run.history.append(progress)
+            wanted = [bool(callback(progress)) for callback in callbacks]
+            return any(wanted) or stops
+
+        run.status = run.cg.run(observe)
+        self._count_passes()
+
+    def _progress(self, cg: ShiftedCG, seconds: float) -> Progress:
+        """Return how far the smallest alpha is, which takes longest."""
+        slowest = int(np.argmin(cg.alphas))
+        value, bound = float(cg.values[slowest]), float(cg.bounds[slowest])
+        passes = self.passes + self._equations.passes
+        gap, alpha = relative_gap(value, bound), float(cg.alphas[slowest])
+        return Progress(cg.iteration, value, bound, gap, passes, seconds, alpha=alpha)
+
+    def _record(self, run: _Run, progress: Progress) -> bool:
+        """Measure validation sets, and keep the best iterate."""
+        assert run.recorder is not None
+        w = run.cg.w[0]
+        stops = run.recorder(replace(progress, w=self.problem.transform.raw(w)))
+        if run.recorder.best_iteration == progress.iteration:
+            run.best_w = w.copy()
+        return stops
+
+    def _result(self, run: _Run, index: int) -> SolverResult:
+        """Return the model of one alpha, held to what is known of it in exact arithmetic."""
+        self._count_passes()
+        cg, w = run.cg, run.cg.w[index]
+        if self.patience is not None and run.table is not None:
+            w = run.table.best_w[index]
+        elif self.patience is not None and run.best_w is not None:
+            w = run.best_w
+        w = np.array(w, order="C")  # apart from the scores that went along with it
+        slowest = int(np.argmin(cg.alphas))
+        followed = Model(float(cg.alphas[slowest]), np.array(cg.w[slowest], order="C"), cg.low[slowest])
+        models = [Model(float(cg.alphas[index]), w, cg.low[index]), *([] if slowest == index else [followed])]
+        claim, *others = check_models(self, *models)
+        history = _held_to(run.history, others[0] if others else claim)
+        return SolverResult(self._of_targets(w), *claim, claim.gap, cg.iteration, run.status, history)
+
+    def _of_targets(self, models: Array) -> Array:
+        """Return coefficients without the axis of the targets, where there is one target."""
+        return models if self.problem.targets is not None else models[..., 0, :]
+
+    def _count_passes(self) -> None:
+        self.passes += self._equations.passes
+        self._equations.passes = 0.0
+
+
+def _held_to(history: list[Progress], claim: Claim) -> list[Progress]:
+    """Return a history without bounds that rounding has made better than what was checked in the end."""
+    held = [replace(progress, bound=min(progress.bound, claim.bound)) for progress in history]
+    return [replace(progress, gap=relative_gap(progress.value, progress.bound)) for progress in held]
