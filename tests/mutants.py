@@ -57,10 +57,10 @@ MUTANTS = {
         "tests/unit/training/test_selection.py::test_the_largest_of_the_best_alphas_is_taken_in_any_order",
     ),
     "exact only above as many resamples as signs": Mutant(
-        "marginrank.paired_tests",
+        "marginrank.metrics.paired_tests",
         "if 2**n <= n_resamples:",
         "if 2**n < n_resamples:",
-        "tests/unit/test_comparison.py::test_as_many_resamples_as_signs_are_exact",
+        "tests/unit/metrics/test_comparison.py::test_as_many_resamples_as_signs_are_exact",
     ),
     "integers beyond float64 pass": Mutant(
         "marginrank.parameters",

@@ -1,5 +1,6 @@
 // Ranking metrics per query.
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "common.hpp"
@@ -7,21 +8,51 @@
 
 namespace {
 
+using marginrank::Discount;
+using marginrank::Gain;
 using marginrank::MetricSpec;
+using marginrank::ShortList;
+using marginrank::Ties;
 
 template <class Choice>
-Choice choice(int code, int most) {
-    require(code >= 0 && code <= most, "a code of the metric must be one of its choices");
-    return static_cast<Choice>(code);
+struct Named {
+    const char* name;
+    Choice value;
+};
+
+// const char* and not std::string: a want of memory while nanobind converts arguments would end the process.
+template <class Choice, std::size_t N>
+Choice choice(const char* name, const Named<Choice> (&choices)[N]) {
+    for (const Named<Choice>& one : choices)
+        if (std::strcmp(one.name, name) == 0) return one.value;
+    require(false, "an option of the metric must be one of its choices");
+    return choices[0].value;
 }
 
-void make_spec(MetricSpec* spec, int kind, std::int64_t cutoff, double rel, int gain, int discount, int ties,
-               int short_list, bool cut_norm, double max_label) {
+constexpr Named<Gain> kGains[] = {{"exponential", Gain::kExponential}, {"linear", Gain::kLinear}};
+constexpr Named<Discount> kDiscounts[] = {{"log2", Discount::kLog2}, {"letor", Discount::kLetor}};
+constexpr Named<Ties> kTies[] = {{"input", Ties::kInput},
+                                 {"average", Ties::kAverage},
+                                 {"pessimistic", Ties::kPessimistic},
+                                 {"docid", Ties::kDocid},
+                                 {"threshold", Ties::kThreshold}};
+constexpr Named<ShortList> kShortLists[] = {
+    {"pad", ShortList::kPad}, {"cut", ShortList::kCut}, {"zero", ShortList::kZero}};
+
+void make_spec(MetricSpec* spec, const char* name, std::int64_t cutoff, double rel, const char* gain,
+               const char* discount, const char* ties, const char* short_list, bool cut_norm, double max_label) {
+    const marginrank::NamedMetric* metric = marginrank::find_metric(name);
+    require(metric != nullptr, "name must be that of a metric");
     require(cutoff >= 0, "cutoff must not be negative");
-    new (spec) MetricSpec{choice<marginrank::MetricKind>(kind, 10), cutoff,   rel,
-                          choice<marginrank::Gain>(gain, 1),        choice<marginrank::Discount>(discount, 1),
-                          choice<marginrank::Ties>(ties, 4),        choice<marginrank::ShortList>(short_list, 2),
-                          cut_norm,                                 max_label};
+    new (spec) MetricSpec{metric,
+                          cutoff,
+                          rel,
+                          choice(gain, kGains),
+                          choice(discount, kDiscounts),
+                          choice(ties, kTies),
+                          choice(short_list, kShortLists),
+                          cut_norm,
+                          max_label};
 }
 
 void ranking_metrics(In<double> y, In<double> scores, std::optional<In<std::int64_t>> docid,
@@ -55,8 +86,8 @@ void ranking_metrics(In<double> y, In<double> scores, std::optional<In<std::int6
 }  // namespace
 
 void bind_metrics(nb::module_& m) {
-    nb::class_<MetricSpec>(m, "MetricSpec", "One metric in codes: positions in the lists of its choices.")
-        .def("__init__", &make_spec, "kind"_a, "cutoff"_a, "rel"_a, "gain"_a, "discount"_a, "ties"_a, "short_list"_a,
+    nb::class_<MetricSpec>(m, "MetricSpec", "One metric by its name, with its options by theirs.")
+        .def("__init__", &make_spec, "name"_a, "cutoff"_a, "rel"_a, "gain"_a, "discount"_a, "ties"_a, "short_list"_a,
              "cut_norm"_a, "max_label"_a);
     m.def("ranking_metrics", &ranking_metrics, "y"_a.noconvert(), "scores"_a.noconvert(),
           "docid"_a.noconvert().none(), "query_ptr"_a.noconvert(), "specs"_a, "values"_a.noconvert(),

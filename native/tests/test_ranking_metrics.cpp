@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include "check.hpp"
@@ -18,7 +20,8 @@ using marginrank::Crew;
 using marginrank::Discount;
 using marginrank::Gain;
 using marginrank::MetricInput;
-using marginrank::MetricKind;
+using marginrank::find_metric;
+using marginrank::kMetrics;
 using marginrank::MetricSpec;
 using marginrank::ShortList;
 using marginrank::Ties;
@@ -41,6 +44,8 @@ double dcg_of(const Vec& labels, const MetricSpec& spec, std::size_t k) {
     return sum;
 }
 
+bool is(const MetricSpec& spec, std::string_view name) { return spec.metric->name == name; }
+
 // The metric of labels that are in the order of their ranks.
 double by_rank(const Vec& y, const MetricSpec& spec) {
     const std::size_t k = spec.cutoff > 0 ? static_cast<std::size_t>(spec.cutoff) : y.size();
@@ -61,21 +66,15 @@ double by_rank(const Vec& y, const MetricSpec& spec) {
         precisions += hits / rank;
         if (hits == 1.0) first = 1.0 / rank;
     }
-    switch (spec.kind) {
-        case MetricKind::kNdcg: return dcg_of(y, spec, k) / dcg_of(ideal, spec, k);
-        case MetricKind::kDcg: return dcg_of(ideal, spec, k) > 0.0 ? dcg_of(y, spec, k) : NAN;
-        case MetricKind::kMeanNdcg: return mean;
-        case MetricKind::kErr: return ideal[0] > 0.0 ? err : NAN;
-        default: break;
-    }
+    if (is(spec, "ndcg")) return dcg_of(y, spec, k) / dcg_of(ideal, spec, k);
+    if (is(spec, "dcg")) return dcg_of(ideal, spec, k) > 0.0 ? dcg_of(y, spec, k) : NAN;
+    if (is(spec, "mean_ndcg")) return mean;
+    if (is(spec, "err")) return ideal[0] > 0.0 ? err : NAN;
     if (relevant == 0.0) return NAN;
-    switch (spec.kind) {
-        case MetricKind::kMap:
-            return precisions / (spec.cut_norm ? std::min(relevant, static_cast<double>(k)) : relevant);
-        case MetricKind::kMrr: return first;
-        case MetricKind::kPrecision: return hits / cut;
-        default: return hits / relevant;
-    }
+    if (is(spec, "map"))
+        return precisions / (spec.cut_norm ? std::min(relevant, static_cast<double>(k)) : relevant);
+    if (is(spec, "mrr")) return first;
+    return is(spec, "precision") ? hits / cut : hits / relevant;
 }
 
 // The metric under the rule for ties, over rows that are sorted or, for averages, permuted every way.
@@ -109,27 +108,27 @@ double by_pairs(const Vec& y, const Vec& scores, const MetricSpec& spec) {
     double comparable = 0.0, distinct = 0.0, won = 0.0, agree = 0.0;
     for (std::size_t i = 0; i < y.size(); ++i)
         for (std::size_t j = 0; j < y.size(); ++j) {
-            const bool above = spec.kind == MetricKind::kAuc ? y[i] >= spec.rel && y[j] < spec.rel : y[i] > y[j];
+            const bool above = is(spec, "auc") ? y[i] >= spec.rel && y[j] < spec.rel : y[i] > y[j];
             distinct += scores[i] > scores[j];
             comparable += above;
             won += above * ((scores[i] > scores[j]) + 0.5 * (scores[i] == scores[j]));
             agree += above * ((scores[i] > scores[j]) - static_cast<double>(scores[i] < scores[j]));
         }
     if (comparable == 0.0) return NAN;
-    if (spec.kind == MetricKind::kKendall) return distinct == 0.0 ? 0.0 : agree / std::sqrt(comparable * distinct);
-    return spec.kind == MetricKind::kAuc ? won / comparable : 1.0 - won / comparable;
+    if (is(spec, "kendall")) return distinct == 0.0 ? 0.0 : agree / std::sqrt(comparable * distinct);
+    return is(spec, "auc") ? won / comparable : 1.0 - won / comparable;
 }
 
 std::vector<MetricSpec> all_specs() {
     std::vector<MetricSpec> specs;
-    for (int kind = 0; kind <= 10; ++kind)
+    for (const marginrank::NamedMetric& metric : kMetrics)
         for (const Ties ties : {Ties::kInput, Ties::kAverage, Ties::kPessimistic, Ties::kDocid})
             for (const std::int64_t cutoff : {0, 1, 3, 8})
                 for (const int other : {0, 1}) {
                     MetricSpec spec;
-                    spec.kind = static_cast<MetricKind>(kind);
-                    if (cutoff == 0 && spec.kind == MetricKind::kPrecision) continue;
-                    spec.cutoff = spec.kind == MetricKind::kMeanNdcg ? 0 : cutoff;
+                    spec.metric = &metric;
+                    if (cutoff == 0 && is(spec, "precision")) continue;
+                    spec.cutoff = is(spec, "mean_ndcg") ? 0 : cutoff;
                     spec.ties = ties;
                     spec.rel = other == 0 ? 1.0 : 2.0;
                     spec.gain = other == 0 ? Gain::kExponential : Gain::kLinear;
@@ -161,7 +160,7 @@ void every_metric_equals_its_definition() {
         marginrank::ranking_metrics(Crew(1), MetricInput{y.data(), scores.data(), docid.data(), ptr.data(), 1}, specs,
                                     values.data(), &tied);
         for (std::size_t m = 0; m < specs.size(); ++m) {
-            const bool of_pairs = specs[m].kind >= MetricKind::kAuc;
+            const bool of_pairs = is(specs[m], "auc") || is(specs[m], "pairwise_error") || is(specs[m], "kendall");
             const double want =
                 of_pairs ? by_pairs(y, scores, specs[m]) : by_definition(y, scores, docid, specs[m]);
             CHECK(close(values[m], want));
@@ -180,9 +179,10 @@ void threads_and_neighbours_do_not_change_a_query() {
         y[k] = static_cast<double>(random() % 5);
         scores[k] = static_cast<double>(random() % 500);
     }
-    std::vector<MetricSpec> specs(11);
+    std::vector<MetricSpec> specs(std::size(kMetrics));
+    CHECK(specs.size() == 11);
     for (std::size_t m = 0; m < specs.size(); ++m) {
-        specs[m].kind = static_cast<MetricKind>(m);
+        specs[m].metric = &kMetrics[m];
         specs[m].cutoff = 5;
     }
     auto evaluate = [&](int threads) {
@@ -201,7 +201,7 @@ void threshold_takes_tied_rows_at_once() {
     const Vec y{1, 0, 1, 0}, scores{2, 2, 1, 0};
     const Ids ptr{0, 4};
     MetricSpec spec;
-    spec.kind = MetricKind::kMap;
+    spec.metric = find_metric("map");
     spec.ties = Ties::kThreshold;
     double value = 0.0;
     bool tied = false;
@@ -215,6 +215,7 @@ void a_short_list_may_count_nothing() {
     const Vec y{1, 0}, scores{2, 1};
     const Ids ptr{0, 2};
     MetricSpec spec;
+    spec.metric = find_metric("ndcg");
     spec.cutoff = 3;
     spec.short_list = ShortList::kZero;
     double value = 1.0;

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from marginrank.metrics import FLAVORS, Metric, evaluate, parse_metric
-from marginrank.metrics.metric import CHOICES, FAMILIES
+from marginrank.metrics.families import CHOICES, FAMILIES
 from metric_oracle import NOTHING, mean_of, value_of
 
 # The kernel and the oracle add some ten numbers of order 1 in different orders.

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <string_view>
 #include <vector>
 
 #include "marginrank/parallel.hpp"
@@ -16,15 +18,21 @@
 
 namespace marginrank {
 
-enum class MetricKind {
-    kNdcg, kDcg, kMeanNdcg, kMap, kMrr, kPrecision, kRecall, kErr, kAuc, kPairwiseError, kKendall
-};
 enum class Discount { kLog2, kLetor };
 // What a list shorter than the cutoff means: rows that do not count, a smaller cutoff, or the value 0.
 enum class ShortList { kPad, kCut, kZero };
 
+class Discounts;
+struct MetricSpec;
+
+// A metric: its name, which callers ask for, and its value of one query (see kMetrics).
+struct NamedMetric {
+    std::string_view name;
+    double (*value)(RankedQuery& query, const MetricSpec& spec, const Discounts& discounts);
+};
+
 struct MetricSpec {
-    MetricKind kind = MetricKind::kNdcg;
+    const NamedMetric* metric = nullptr;
     std::int64_t cutoff = 0;  // 0 for none
     double rel = 1.0;         // labels of at least this are relevant
     Gain gain = Gain::kExponential;
@@ -70,14 +78,15 @@ inline double weighted_sum(const std::vector<double>& gains, const std::vector<d
     return sum;
 }
 
-inline double dcg(RankedQuery& query, const MetricSpec& spec, const Discounts& discounts) {
+template <bool kNormalized>
+double dcg(RankedQuery& query, const MetricSpec& spec, const Discounts& discounts) {
     const std::vector<double>& discount = discounts.of(spec.discount);
     const std::size_t n = ranks_within(query, spec);
-    // The ideal sum rather than the largest gain: both are 0 together, and this one is needed anyway.
+    // The ideal sum rather than the largest gain: both are 0 together, and NDCG needs this one anyway.
     const double ideal = weighted_sum(query.ideal_gains(spec.gain), discount, n);
     if (!(ideal > 0.0)) return kNothing;
     const double sum = weighted_sum(query.gains(spec.ties, spec.gain), discount, n);
-    return spec.kind == MetricKind::kDcg ? sum : sum / ideal;
+    return kNormalized ? sum / ideal : sum;
 }
 
 inline double mean_ndcg(RankedQuery& query, const MetricSpec& spec, const Discounts& discounts) {
@@ -124,20 +133,20 @@ inline double hits(RankedQuery& query, const MetricSpec& spec) {
     return sum;
 }
 
-inline double precision(RankedQuery& query, const MetricSpec& spec) {
+inline double precision(RankedQuery& query, const MetricSpec& spec, const Discounts&) {
     if (count_relevant(query, spec) == 0) return kNothing;
     const bool cut = spec.short_list == ShortList::kCut;
     return hits(query, spec) / static_cast<double>(cut ? std::min(spec.cutoff, query.size()) : spec.cutoff);
 }
 
-inline double recall(RankedQuery& query, const MetricSpec& spec) {
+inline double recall(RankedQuery& query, const MetricSpec& spec, const Discounts&) {
     const std::int64_t relevant = count_relevant(query, spec);
     return relevant == 0 ? kNothing : hits(query, spec) / static_cast<double>(relevant);
 }
 
 // With r of t tied rows relevant, a relevant one at place j of them has (j - 1)(r - 1)/(t - 1) relevant
 // ones before it in the group, on average.
-inline double average_precision(RankedQuery& query, const MetricSpec& spec) {
+inline double average_precision(RankedQuery& query, const MetricSpec& spec, const Discounts&) {
     const std::int64_t relevant = count_relevant(query, spec);
     if (relevant == 0) return kNothing;
     const std::size_t n = ranks_within(query, spec);
@@ -157,7 +166,7 @@ inline double average_precision(RankedQuery& query, const MetricSpec& spec) {
     return sum / static_cast<double>(cut ? std::min(relevant, spec.cutoff) : relevant);
 }
 
-inline double reciprocal_rank(RankedQuery& query, const MetricSpec& spec) {
+inline double reciprocal_rank(RankedQuery& query, const MetricSpec& spec, const Discounts&) {
     if (count_relevant(query, spec) == 0) return kNothing;
     const std::size_t n = ranks_within(query, spec);
     double sum = 0.0;
@@ -187,7 +196,7 @@ inline void mean_products(const double* miss, std::size_t n, std::size_t most, s
         }
 }
 
-inline double err(RankedQuery& query, const MetricSpec& spec) {
+inline double err(RankedQuery& query, const MetricSpec& spec, const Discounts&) {
     // Not the mean gains of ties: the chance to go on is a product, whose mean is taken below.
     const Ties order = spec.ties == Ties::kAverage ? Ties::kInput : spec.ties;
     const std::vector<double>& gains = query.gains(order, Gain::kExponential);
@@ -213,7 +222,7 @@ inline double err(RankedQuery& query, const MetricSpec& spec) {
     return sum;
 }
 
-inline double auc(RankedQuery& query, const MetricSpec& spec) {
+inline double auc(RankedQuery& query, const MetricSpec& spec, const Discounts&) {
     const std::int64_t relevant = count_relevant(query, spec);
     const std::int64_t others = query.size() - relevant;
     if (relevant == 0 || others == 0) return kNothing;
@@ -231,7 +240,7 @@ inline double auc(RankedQuery& query, const MetricSpec& spec) {
     return right / (2.0 * static_cast<double>(relevant) * static_cast<double>(others));
 }
 
-inline double pairwise_error(RankedQuery& query) {
+inline double pairwise_error(RankedQuery& query, const MetricSpec&, const Discounts&) {
     const RankedQuery::PairCounts& pairs = query.pairs();
     if (pairs.comparable == 0) return kNothing;
     const std::int64_t tied = pairs.comparable - pairs.right - pairs.wrong;
@@ -239,7 +248,7 @@ inline double pairwise_error(RankedQuery& query) {
 }
 
 // tau-b; constant scores agree with nothing and are 0.
-inline double kendall(RankedQuery& query) {
+inline double kendall(RankedQuery& query, const MetricSpec&, const Discounts&) {
     const RankedQuery::PairCounts& pairs = query.pairs();
     if (pairs.comparable == 0) return kNothing;
     if (pairs.distinct == 0) return 0.0;
@@ -250,24 +259,29 @@ inline double kendall(RankedQuery& query) {
            (std::sqrt(static_cast<double>(pairs.comparable)) * std::sqrt(static_cast<double>(pairs.distinct)));
 }
 
-inline double value(RankedQuery& query, const MetricSpec& spec, const Discounts& discounts) {
-    switch (spec.kind) {
-        case MetricKind::kNdcg:
-        case MetricKind::kDcg: return dcg(query, spec, discounts);
-        case MetricKind::kMeanNdcg: return mean_ndcg(query, spec, discounts);
-        case MetricKind::kMap: return average_precision(query, spec);
-        case MetricKind::kMrr: return reciprocal_rank(query, spec);
-        case MetricKind::kPrecision: return precision(query, spec);
-        case MetricKind::kRecall: return recall(query, spec);
-        case MetricKind::kErr: return err(query, spec);
-        case MetricKind::kAuc: return auc(query, spec);
-        case MetricKind::kPairwiseError: return pairwise_error(query);
-        case MetricKind::kKendall: return kendall(query);
-    }
-    return kNothing;
-}
-
 }  // namespace metrics
+
+// The metrics by name. A new one is a function above, a line here, and an entry in metrics/families.py.
+inline constexpr NamedMetric kMetrics[] = {
+    {"ndcg", metrics::dcg<true>},
+    {"dcg", metrics::dcg<false>},
+    {"mean_ndcg", metrics::mean_ndcg},
+    {"map", metrics::average_precision},
+    {"mrr", metrics::reciprocal_rank},
+    {"precision", metrics::precision},
+    {"recall", metrics::recall},
+    {"err", metrics::err},
+    {"auc", metrics::auc},
+    {"pairwise_error", metrics::pairwise_error},
+    {"kendall", metrics::kendall},
+};
+
+// The metric of a name, or null.
+inline const NamedMetric* find_metric(std::string_view name) {
+    const auto* found =
+        std::find_if(std::begin(kMetrics), std::end(kMetrics), [&](const NamedMetric& m) { return m.name == name; });
+    return found == std::end(kMetrics) ? nullptr : found;
+}
 
 struct MetricInput {
     const double* y;
@@ -294,7 +308,7 @@ inline void ranking_metrics(const Crew& crew, const MetricInput& in, const std::
         tied[q] = query.tied();
         for (std::size_t m = 0; m < specs.size(); ++m) {
             const MetricSpec& spec = specs[m];
-            double v = metrics::value(query, spec, discounts);
+            double v = spec.metric->value(query, spec, discounts);
             if (spec.short_list == ShortList::kZero && query.size() < spec.cutoff && !std::isnan(v)) v = 0.0;
             values[static_cast<std::int64_t>(m) * n_queries + q] = v;
         }

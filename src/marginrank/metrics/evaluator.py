@@ -14,11 +14,13 @@ from marginrank.data import validation as gate
 from marginrank.data.labels import LabelledQueries
 from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError
-from marginrank.metrics.metric import CHOICES, FAMILIES, Metric
+from marginrank.metrics.families import DEFAULTS, FAMILIES
+from marginrank.metrics.metric import Metric
 from marginrank.system.threads import resolve_threads
 from marginrank.types import Vector
 
-_CODES = tuple(FAMILIES)
+# Metrics that ask of labels only which of two is higher.
+_COMPARING = [name for name, one in FAMILIES.items() if not one.uses_gains and "rel" not in one.options]
 
 
 class Measured(NamedTuple):
@@ -169,7 +171,7 @@ def _check_gains(y: Vector, metrics: Mapping[str, Metric]) -> None:
     if y[row] < 0.0:
         raise MarginRankError(
             f"{needy[0]} needs labels of at least 0, as gains are; got {y[row]:g} at row {row}. Shift the "
-            "labels, or use a metric that compares them only: pairwise_error, kendall, or map with rel=."
+            f"labels, or use a metric that compares them only: {', '.join(_COMPARING)}, or map with rel=."
         )
     exponential = [name for name in needy if metrics[name].gain != "linear"]
     row = int(np.argmax(y))
@@ -201,18 +203,18 @@ def _docid_ranks(docid: Any, metrics: Mapping[str, Metric], n_rows: int) -> NDAr
 
 
 def _spec(metric: Metric, y: Vector) -> MetricSpec:
-    def code(option: str) -> int:
+    def chosen(option: str) -> Any:
         value = getattr(metric, option)
-        return 0 if value is None else CHOICES[option].index(value)
+        return DEFAULTS[option] if value is None else value
 
     return MetricSpec(
-        kind=_CODES.index(metric.name),
+        name=metric.name,
         cutoff=metric.cutoff or 0,
-        rel=1.0 if metric.rel is None else metric.rel,
-        gain=code("gain"),
-        discount=code("discount"),
-        ties=code("ties"),
-        short_list=code("short"),
+        rel=chosen("rel"),
+        gain=chosen("gain"),
+        discount=chosen("discount"),
+        ties=chosen("ties"),
+        short_list=chosen("short"),
         cut_norm=metric.norm == "cutoff",
         max_label=float(y.max()) if metric.max_label is None else metric.max_label,
     )

@@ -3,63 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any
 
 from marginrank.exceptions import MarginRankError, shown
+from marginrank.metrics.families import (
+    CHOICES,
+    DEFAULTS,
+    FAMILIES,
+    Discount,
+    Empty,
+    Family,
+    Gain,
+    Norm,
+    Short,
+    Ties,
+)
 from marginrank.parameters import finite_number, whole_number
-
-Gain: TypeAlias = Literal["exponential", "linear"]
-Discount: TypeAlias = Literal["log2", "letor"]
-Ties: TypeAlias = Literal["input", "average", "pessimistic", "docid", "threshold"]
-Empty: TypeAlias = Literal[0, 1, "skip"]
-Short: TypeAlias = Literal["pad", "cut", "zero"]
-Norm: TypeAlias = Literal["relevant", "cutoff"]
-
-#: The choices of each option, in the order of the kernel's codes.
-CHOICES: dict[str, tuple[Any, ...]] = {
-    "gain": ("exponential", "linear"),
-    "discount": ("log2", "letor"),
-    "ties": ("input", "average", "pessimistic", "docid", "threshold"),
-    "empty": (0, 1, "skip"),
-    "short": ("pad", "cut", "zero"),
-    "norm": ("relevant", "cutoff"),
-}
-DEFAULTS: dict[str, Any] = {
-    "rel": 1.0,
-    "gain": "exponential",
-    "discount": "log2",
-    "ties": "input",
-    "empty": 0,
-    "short": "pad",
-    "norm": "relevant",
-    "max_label": None,
-}
-
-
-class Family(NamedTuple):
-    """What a metric can be asked for: its options, and whether it has a cutoff."""
-
-    options: tuple[str, ...]
-    cutoff: Literal["optional", "required", "never"] = "optional"
-    empty: Empty = 0
-    higher_is_better: bool = True
-    uses_gains: bool = False
-
-
-#: The metrics, in the order of the kernel's codes.
-FAMILIES: dict[str, Family] = {
-    "ndcg": Family(("gain", "discount", "ties", "empty", "short"), uses_gains=True),
-    "dcg": Family(("gain", "discount", "ties", "empty", "short"), uses_gains=True),
-    "mean_ndcg": Family(("gain", "discount", "ties", "empty"), "never", uses_gains=True),
-    "map": Family(("rel", "ties", "empty", "norm")),
-    "mrr": Family(("rel", "ties", "empty")),
-    "precision": Family(("rel", "ties", "empty", "short"), "required"),
-    "recall": Family(("rel", "ties", "empty"), "required"),
-    "err": Family(("ties", "empty", "max_label"), uses_gains=True),
-    "auc": Family(("rel", "empty"), "never", "skip"),
-    "pairwise_error": Family(("empty",), "never", "skip", higher_is_better=False),
-    "kendall": Family(("empty",), "never", "skip"),
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,8 +31,7 @@ class Metric:
     Parameters
     ----------
     name : str
-        ``ndcg``, ``dcg``, ``mean_ndcg``, ``map``, ``mrr``, ``precision``, ``recall``, ``err``, ``auc``,
-        ``pairwise_error`` or ``kendall``.
+        A metric of :data:`marginrank.metrics.families.FAMILIES`, such as ``ndcg`` or ``map``.
     cutoff : int, optional
         Only the first ranks count.
     rel : float, default=1

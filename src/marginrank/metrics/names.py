@@ -7,53 +7,15 @@ from difflib import get_close_matches
 from typing import Any
 
 from marginrank.exceptions import MarginRankError, ParameterError, shown
-from marginrank.metrics.metric import CHOICES, FAMILIES, OPTIONS, Metric, standard_value
+from marginrank.metrics.families import CHOICES, FAMILIES, FLAVOR_NAMES, flavor_changes
+from marginrank.metrics.metric import OPTIONS, Metric, standard_value
 from marginrank.parameters import as_list, check_choice
 
-_ALIASES = {
-    "ap": "map",
-    "averageprecision": "map",
-    "meanaverageprecision": "map",
-    "rr": "mrr",
-    "reciprank": "mrr",
-    "reciprocalrank": "mrr",
-    "meanreciprocalrank": "mrr",
-    "p": "precision",
-    "pre": "precision",
-    "prec": "precision",
-    "r": "recall",
-    "expectedreciprocalrank": "err",
-    "rocauc": "auc",
-    "kendalltau": "kendall",
-    "tau": "kendall",
-    "taub": "kendall",
-    "kendalltaub": "kendall",
-} | {name.replace("_", ""): name for name in FAMILIES}
-
-_LIST_OF_GAINS = ("ndcg", "dcg", "mean_ndcg")
-_BOOSTERS: dict[str, dict[str, Any]] = {
-    "ndcg": {"empty": 1},
-    "mean_ndcg": {"empty": 1},
-    "map": {"empty": 1, "norm": "cutoff"},
+_ALIASES = {alias: name for name, family in FAMILIES.items() for alias in family.aliases} | {
+    name.replace("_", ""): name for name in FAMILIES
 }
-_BY_DOCID = {name: {"ties": "docid"} for name, family in FAMILIES.items() if "ties" in family.options}
-_AVERAGED = {name: {"ties": "average"} for name, family in FAMILIES.items() if "ties" in family.options}
-
 #: What each flavor changes of ``standard``, per metric.
-FLAVORS: dict[str, dict[str, dict[str, Any]]] = {
-    "standard": {},
-    "letor": {
-        "ndcg": {"discount": "letor", "short": "zero"},
-        "dcg": {"discount": "letor"},
-        "mean_ndcg": {"discount": "letor"},
-    },
-    "lightgbm": _BOOSTERS,
-    "xgboost": _BOOSTERS | {"precision": {"short": "cut"}},
-    "sklearn": _AVERAGED
-    | {name: {"gain": "linear", "ties": "average"} for name in _LIST_OF_GAINS}
-    | {"map": {"ties": "threshold"}},
-    "trec": _BY_DOCID | {name: {"gain": "linear", "ties": "docid"} for name in _LIST_OF_GAINS},
-}
+FLAVORS: dict[str, dict[str, dict[str, Any]]] = {flavor: flavor_changes(flavor) for flavor in FLAVOR_NAMES}
 
 _NAME = re.compile(r"\s*([A-Za-z][A-Za-z_ -]*?)\s*(?:\((.*?)\))?\s*(?:@\s*([^()\s]*))?\s*(?:\((.*?)\))?\s*")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from marginrank import _kernels
-from marginrank.metrics.metric import FAMILIES
+from marginrank.metrics.families import FAMILIES
 
 RNG = np.random.default_rng(2)
 SIZES = [1, 0, 2, 30, 120, 700, 66_000]
@@ -14,16 +14,16 @@ Y, SCORES = RNG.integers(5, size=N) * 0.75, RNG.integers(400, size=N) / 7
 DOCID = RNG.permutation(N).astype(np.int64)
 
 
-def spec(module, *, kind=0, cutoff=10, ties=0, gain=0):
-    return module.MetricSpec(kind, cutoff, 1.5, gain, 0, ties, 0, False, 3.0)
+def spec(module, *, name="ndcg", cutoff=10, ties="input", gain="exponential"):
+    return module.MetricSpec(name, cutoff, 1.5, gain, "log2", ties, "pad", False, 3.0)
 
 
 def values_of(module, n_threads=1):
     specs = [
-        spec(module, kind=kind, ties=ties, gain=gain)
-        for kind in range(len(FAMILIES))
-        for ties in range(4)
-        for gain in (0, 1)
+        spec(module, name=name, ties=ties, gain=gain)
+        for name in FAMILIES
+        for ties in ("input", "average", "pessimistic", "docid")
+        for gain in ("exponential", "linear")
     ]
     values, tied = np.empty((len(specs), len(SIZES))), np.empty(len(SIZES), dtype=bool)
     module.ranking_metrics(Y, SCORES, DOCID, PTR, specs, values, tied, n_threads)
@@ -76,11 +76,13 @@ def test_arrays_that_do_not_fit_are_refused(changes):
 
 def test_ties_by_ids_that_are_missing_are_refused():
     with pytest.raises(ValueError, match="docid must be given"):
-        call(specs=[spec(_kernels, ties=3)])
+        call(specs=[spec(_kernels, ties="docid")])
 
 
-@pytest.mark.parametrize("changes", [{"kind": 11}, {"kind": -1}, {"ties": 5}, {"gain": 2}, {"cutoff": -1}])
-def test_codes_out_of_range_are_refused(changes):
+@pytest.mark.parametrize(
+    "changes", [{"name": "NDCG"}, {"name": ""}, {"ties": "best"}, {"gain": "square"}, {"cutoff": -1}]
+)
+def test_names_that_the_kernel_does_not_know_are_refused(changes):
     with pytest.raises(ValueError, match="must"):
         spec(_kernels, **changes)
 

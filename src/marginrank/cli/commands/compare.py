@@ -7,7 +7,7 @@ import click
 from marginrank.cli.files.reading import known_docids, labelled, read_data, read_scores
 from marginrank.cli.options import shared as options
 from marginrank.cli.output.printing import print_json
-from marginrank.comparison import compare as compare_scores
+from marginrank.metrics.comparison import compare as compare_scores
 
 
 @click.command()

@@ -9,7 +9,7 @@ from scipy import stats
 from marginrank.comparison import compare
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import evaluate
-from marginrank.paired_tests import holm
+from marginrank.metrics.paired_tests import holm
 
 METRICS = ["ndcg@5", "map", "pairwise_error", "kendall"]
 
