@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from marginrank._kernels import QueryLoss
 from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding, tree_depth
 from marginrank.designs.blocks import groups
-from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, merged_ranges, shifted_rows
+from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, merged_ranges
 from marginrank.designs.matrix import MatrixProducts
-from marginrank.designs.sampling import sampled_products, sampled_squares
+from marginrank.designs.sampling import SampledRows
 from marginrank.designs.section_queries import border_differences, section_queries
 from marginrank.losses.base import Loss
 from marginrank.storage.chunks import TreeSum, query_ranges
 from marginrank.system.threads import run_parallel
-from marginrank.types import Mask, MemoryMatrix, Section, StoredMatrix, Vector
+from marginrank.types import Mask, Section, StoredMatrix, Vector
 
 T = TypeVar("T")
 #: What is computed for a section, from its products, with so many threads.
@@ -28,7 +28,7 @@ Part = Callable[[Section, MatrixProducts, int], T]
 Range = tuple[int, int]
 
 
-class ChunkedDesign(LocalDesign):
+class ChunkedDesign(SampledRows, LocalDesign):
     """Rows of a matrix in chunks, in the order of the loss.
 
     Parameters
@@ -62,7 +62,7 @@ class ChunkedDesign(LocalDesign):
         *,
         n_threads: int,
     ) -> None:
-        self._X = X
+        self._X: StoredMatrix = X
         self._rows = rows
         self._transform = transform
         self._n_threads = n_threads
@@ -176,22 +176,6 @@ class ChunkedDesign(LocalDesign):
             return products.adjoint(product[rows])
 
         return self._total(part)
-
-    def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
-        """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""
-        return sampled_squares(self.take, self.shape[1], row_weight, query_ptr)
-
-    def centred_products(
-        self, row_weight: Vector, query_ptr: NDArray[np.int64]
-    ) -> NDArray[np.float64] | None:
-        """Estimate the same of all pairs of columns, where that pays."""
-        work = 2.0 * self.shape[0] * self.shape[1]
-        return sampled_products(self.take, self.shape[1], work, row_weight, query_ptr, self._n_threads)
-
-    def take(self, positions: NDArray[np.int64]) -> MemoryMatrix:
-        """Return the rows of X at these positions of the order of the loss, in memory, less the shift."""
-        taken = self._X[positions if self._rows is None else self._rows[positions]]
-        return shifted_rows(taken, self._transform.shift)
 
     def _map(self, part: Part[T]) -> Iterator[T]:
         """Apply a function to the products of each section, in threads, and give its answers in order."""

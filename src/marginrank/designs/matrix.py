@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from marginrank._kernels import QueryLoss
 from marginrank.data.matrices import is_sparse
 from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding, tree_depth
-from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, shifted_rows
-from marginrank.designs.sampling import sampled_products, sampled_squares
+from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform
+from marginrank.designs.sampling import SampledRows
 from marginrank.losses.base import Loss
 from marginrank.storage.row_files import native_matrix
 from marginrank.types import Mask, MemoryMatrix, Vector
@@ -176,7 +176,7 @@ class MatrixProducts:
         return out
 
 
-class MatrixDesign(MatrixProducts, LocalDesign):
+class MatrixDesign(MatrixProducts, SampledRows, LocalDesign):
     """Rows of a matrix in memory, in the order of the loss.
 
     Parameters
@@ -200,10 +200,14 @@ class MatrixDesign(MatrixProducts, LocalDesign):
         n_threads: int,
     ) -> None:
         super().__init__(X, rows, transform, n_threads=n_threads)
-        self._X = X
+        self._X: MemoryMatrix = X
         self._rows = rows
+
+    @property
+    def _pass_work(self) -> float:
+        X = self._X
         per_row = X.nnz / max(1, X.shape[0]) if is_sparse(X) else X.shape[1]
-        self._n_stored = per_row * self.shape[0]
+        return float(2.0 * (per_row * self.shape[0]))
 
     def _fused(self, w: Vector, loss: Loss) -> Evaluation:
         scores, gradient = np.empty(self.shape[0]), np.empty(self.shape[0])
@@ -213,19 +217,3 @@ class MatrixDesign(MatrixProducts, LocalDesign):
     def _fused_hvp(self, v: Vector, loss: Loss, scores: Vector) -> Vector:
         direction, product = np.empty(self.shape[0]), np.empty(self.shape[0])
         return self.fused_hvp_queries(v, loss.kernel, scores, direction, product, 0, loss.n_queries)
-
-    def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
-        """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""
-        return sampled_squares(self.take, self.shape[1], row_weight, query_ptr)
-
-    def centred_products(
-        self, row_weight: Vector, query_ptr: NDArray[np.int64]
-    ) -> NDArray[np.float64] | None:
-        """Estimate the same of all pairs of columns, where that pays."""
-        work = 2.0 * self._n_stored
-        return sampled_products(self.take, self.shape[1], work, row_weight, query_ptr, self._n_threads)
-
-    def take(self, positions: NDArray[np.int64]) -> MemoryMatrix:
-        """Return the rows of X at these positions of the order of the loss, less the shift."""
-        taken = self._X[positions if self._rows is None else self._rows[positions]]
-        return shifted_rows(taken, self._transform.shift)

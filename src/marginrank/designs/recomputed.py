@@ -21,7 +21,7 @@ from marginrank.designs.blocks import (
     row_blocks,
     take_rows,
 )
-from marginrank.designs.sampling import sampled_products, sampled_squares
+from marginrank.designs.sampling import SampledRows
 from marginrank.losses.base import Loss
 from marginrank.system.threads import run_parallel
 from marginrank.types import Matrix, Vector
@@ -35,7 +35,7 @@ _FUSED_QUERIES = 8
 Visit = Callable[[Any, int, int, Vector], None]
 
 
-class RecomputedDesign(LocalDesign):
+class RecomputedDesign(SampledRows, LocalDesign):
     """The blocks of a map over rows of X, in the order of the loss, recomputed in every pass.
 
     Parameters
@@ -161,17 +161,6 @@ class RecomputedDesign(LocalDesign):
             _adjoint(block, product[first:last], out)
 
         return self._summed(bounds, visit)
-
-    def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
-        """Estimate ``sum_i h_i (z_ij - mean_qj)^2`` for each column j from a sample of the rows."""
-        return sampled_squares(self.take, self.shape[1], row_weight, query_ptr)
-
-    def centred_products(
-        self, row_weight: Vector, query_ptr: NDArray[np.int64]
-    ) -> NDArray[np.float64] | None:
-        """Estimate the same of all pairs of columns, where that pays."""
-        work = 2.0 * self.shape[0] * self.shape[1]
-        return sampled_products(self.take, self.shape[1], work, row_weight, query_ptr, self._n_threads)
 
     def take(self, positions: NDArray[np.int64]) -> NDArray[Any]:
         """Return the mapped rows at these positions of the order."""

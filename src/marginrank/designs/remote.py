@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.designs.base import Evaluation, ProductRounding, scores_at, split_evaluation, tree_depth
-from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, merged_ranges, shifted_rows
+from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, merged_ranges
 from marginrank.designs.matrix import MatrixDesign
-from marginrank.designs.sampling import sampled_products, sampled_squares
+from marginrank.designs.sampling import SampledRows
 from marginrank.designs.section_queries import border_differences, section_queries
 from marginrank.losses.base import Loss
 from marginrank.storage.chunks import query_ranges
@@ -21,7 +21,7 @@ from marginrank.system.threads import default_threads
 from marginrank.types import Mask, MemoryMatrix, Vector
 
 
-class RemoteDesign:
+class RemoteDesign(SampledRows):
     """Rows of a matrix in remote chunks, in the order of the loss.
 
     Parameters
@@ -46,10 +46,11 @@ class RemoteDesign:
     def __init__(
         self, X: RemoteMatrix, rows: NDArray[np.int64] | None = None, transform: ColumnTransform = IDENTITY
     ) -> None:
-        self._X = X
+        self._X: RemoteMatrix = X
         self._transform = transform
         self._rows = rows
         self._engine = X.engine
+        self._n_threads = default_threads()  # of what is made here, from a sample
         self._sections = X.sections(rows)
         self._held: Any = None
         self._loss: Loss | None = None
@@ -123,24 +124,6 @@ class RemoteDesign:
             return self.adjoint(loss.hvp(at, self.scores(v)))
         self._holding(loss)
         return self._sum(_risk_hvp, (w if w.any() else None, v))
-
-    def centred_squares(self, row_weight: Vector, query_ptr: NDArray[np.int64]) -> Vector:
-        """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""
-        return sampled_squares(self.take, self.shape[1], row_weight, query_ptr)
-
-    def centred_products(
-        self, row_weight: Vector, query_ptr: NDArray[np.int64]
-    ) -> NDArray[np.float64] | None:
-        """Estimate the same of all pairs of columns, where that pays."""
-        work = 2.0 * self.shape[0] * self.shape[1]
-        return sampled_products(
-            self.take, self.shape[1], work, row_weight, query_ptr, n_threads=default_threads()
-        )
-
-    def take(self, positions: NDArray[np.int64]) -> MemoryMatrix:
-        """Return the rows of X at these positions of the order of the loss, in memory, less the shift."""
-        taken = self._X[positions if self._rows is None else self._rows[positions]]
-        return shifted_rows(taken, self._transform.shift)
 
     def _holding(self, loss: Loss | None = None) -> Any:
         """Return what is held for the products, with a loss if there is one."""

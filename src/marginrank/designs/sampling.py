@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from marginrank.data.matrices import as_dense, is_sparse
+from marginrank.designs.columns import ColumnTransform, shifted_rows
 from marginrank.system.threads import run_parallel
-from marginrank.types import MemoryMatrix, Vector
+from marginrank.types import Array, Matrix, MemoryMatrix, Rows, Vector
 
 _SAMPLE_ROWS = 4096
 # Products of all columns are estimated from at least twice as many rows as columns; from as many, a solver
@@ -22,6 +23,36 @@ _WORTH_PASSES = 80.0
 _SMALL_WORK = 1e9
 _MOST_COLUMNS = 4096  # 128 MB of products, and as much for their factor
 _PANEL_COLUMNS = 256
+
+
+class SampledRows:
+    """Base of the designs of rows of a matrix, which estimate sums over them from a sample."""
+
+    shape: tuple[int, int]
+    _X: Matrix
+    _rows: Rows | None
+    _transform: ColumnTransform
+    _n_threads: int
+
+    def take(self, positions: Rows) -> MemoryMatrix:
+        """Return the rows of X at these positions of the order of the loss, in memory, less the shift."""
+        taken = self._X[positions if self._rows is None else self._rows[positions]]
+        return shifted_rows(taken, self._transform.shift)
+
+    @property
+    def _pass_work(self) -> float:
+        """Multiplications of one pass over all rows."""
+        return 2.0 * self.shape[0] * self.shape[1]
+
+    def centred_squares(self, row_weight: Vector, query_ptr: Rows) -> Vector:
+        """Estimate ``sum_i h_i (x_ij - mean_qj)^2`` for each column j from a sample of the rows."""
+        return sampled_squares(self.take, self.shape[1], row_weight, query_ptr)
+
+    def centred_products(self, row_weight: Vector, query_ptr: Rows) -> Array | None:
+        """Estimate the same of all pairs of columns, where that pays."""
+        return sampled_products(
+            self.take, self.shape[1], self._pass_work, row_weight, query_ptr, self._n_threads
+        )
 
 
 def sampled_squares(

@@ -80,7 +80,7 @@ class Sharing:
 
     def __getattr__(self, name):
         found = getattr(self._own, name)
-        if name not in {"scores", "adjoint", "scores_block", "adjoint_block", "fused", "fused_hvp"}:
+        if name not in {"scores", "adjoint", "scores_block", "adjoint_block", "evaluate", "hvp"}:
             return found
         return lambda *vectors: self._asks.ask((found, vectors))
 
