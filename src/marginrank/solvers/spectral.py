@@ -121,35 +121,6 @@ class SpectralPath:
         n_targets = self.gram.targets.shape[1]
         return np.ascontiguousarray(dual.T).reshape(len(alphas), n_targets, self.gram.rows.shape[1])
 
-    def refined(self, alpha: float, w: Array, gradient: Array) -> Array:
-        """Return coefficients after a Newton step, from the gradient of the objective at them.
-
-        The decomposition is right to a few last digits of its largest entries. A gradient that was computed
-        from X itself shows what it missed, so a step brings coefficients as close as that gradient is.
-
-        Parameters
-        ----------
-        alpha : float
-            Where the coefficients should be the minimiser.
-        w, gradient : ndarray of shape (n_targets, n_features)
-            Coefficients, and ``2/M Xc' (Xc w - yc) + alpha w`` for each target.
-
-        Returns
-        -------
-        ndarray of shape (n_targets, n_features)
-            Directions that the decomposition drops stay as they are.
-        """
-        rows, over_rows = self.gram.rows, self.gram.over_rows
-        curvature = (2.0 / self.mass) * self.eigenvalues + alpha
-        with one_blas_thread():
-            if over_rows:
-                products = np.concatenate([rows.project(block, gradient.T) for block in rows.blocks])
-                part = (self._vectors.T @ products) / self._root[:, None]
-                step = rows.adjoint(self._vectors @ (part / (curvature * self._root)[:, None]))
-            else:
-                step = self._vectors @ ((self._vectors.T @ gradient.T) / curvature[:, None])
-        return np.ascontiguousarray(w - step.T)
-
     def values(self, alphas: Sequence[float] | Vector) -> Array:
         """Return the optimal value of the objective for each alpha and target."""
         shift = self._shifts(alphas)[:, None, None]

@@ -255,14 +255,3 @@ def test_more_alphas_never_speak_against_the_direct_path():
     for n_features in (10, 100, 300, 600, 1000):
         few, many = (direct_pays(10**6, n_features, 10**6 * n_features, n) for n in (1, 100))
         assert many >= few
-
-
-@pytest.mark.parametrize("n_targets", [1, 2])
-@pytest.mark.parametrize("make", [tall, wide])
-def test_a_gradient_leads_from_anywhere_in_the_span_to_the_minimiser(make, n_targets):
-    case = Case(make(), n_targets=n_targets)
-    path, (Xc, Yc, mass) = case.path(), case.centred()
-    alpha = 1e-3
-    w = np.random.default_rng(0).normal(size=(n_targets, len(Xc))) @ Xc
-    gradient = 2.0 / mass * (w @ Xc.T - Yc.T) @ Xc + alpha * w
-    assert error(path.refined(alpha, w, gradient), case.solve([alpha])[0]) < 1e-9
