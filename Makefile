@@ -12,7 +12,7 @@ MODULE_NAMES := build/module-names
 $(shell mkdir -p build; find src -name '*.py' | LC_ALL=C sort > $(MODULE_NAMES).new; \
 	cmp -s $(MODULE_NAMES).new $(MODULE_NAMES) && rm $(MODULE_NAMES).new || mv $(MODULE_NAMES).new $(MODULE_NAMES))
 # They start processes of their own, so they run alone.
-CLUSTER_TESTS := tests/unit/distributed tests/unit/cli/test_dask_commands.py src/marginrank/distributed
+CLUSTER_TESTS := tests/unit/distributed tests/unit/cli/workers/test_dask_commands.py src/marginrank/distributed
 NATIVE_BUILD ?= build/native-tests
 
 export PATH := $(abspath $(BIN)):$(PATH)

@@ -78,13 +78,13 @@ MUTANTS = {
         "marginrank.data.sparse_matrices",
         "indptr[-1] > min(len(X.indices), len(X.data))",
         "indptr[-1] > max(len(X.indices), len(X.data))",
-        "tests/unit/test_validation.py::test_csr_that_points_outside_is_refused",
+        "tests/unit/data/test_validation.py::test_csr_that_points_outside_is_refused",
     ),
     "row pointers on disk may fall": Mutant(
         "marginrank.storage.dataset_files",
         "if any(ends) or np.any(pointers[1:] < pointers[:-1]):",
         "if any(ends):",
-        "tests/unit/io/test_dataset_faults.py"
+        "tests/unit/storage/test_dataset_faults.py"
         "::test_row_pointers_that_fall_or_end_elsewhere_are_refused_when_they_are_read",
     ),
     "the checksum of a journal is not compared": Mutant(
@@ -97,7 +97,7 @@ MUTANTS = {
         "marginrank.storage.dataset_manifest",
         "if seal is None or hashlib",
         "if seal is not None and hashlib",
-        "tests/unit/io/test_dataset_faults.py::test_a_manifest_without_its_seal_is_refused",
+        "tests/unit/storage/test_dataset_faults.py::test_a_manifest_without_its_seal_is_refused",
     ),
     "compressed files expand to twice the limit": Mutant(
         "marginrank.io.sources",

@@ -46,7 +46,7 @@ ORACLES = {
     "StructuredMrrFirst": "tests/structured_oracle.py",
     "StructuredNdcg": "tests/structured_oracle.py",
     "StructuredSum": "tests/structured_oracle.py",
-    "first_bad_row": "tests/unit/test_validation.py",
+    "first_bad_row": "tests/unit/data/test_validation.py",
     "first_nonfinite": "native/tests/test_finite.cpp",
     "ranking_metrics": "tests/metric_oracle.py",
     "simplex_qp": "native/tests/test_simplex_qp.cpp",

@@ -35,6 +35,7 @@ KERNELS: dict[str, frozenset[str]] = {
     "SapphireRapids": frozenset({"avx512f", "avx512bw", "avx512vl", "avx512_bf16", "amx_tile"}),
 }
 _PARTS = (
+    "data",
     "designs",
     "estimators",
     "feature_maps",
@@ -43,6 +44,8 @@ _PARTS = (
     "model",
     "paths",
     "solvers",
+    "storage",
+    "system",
     "training",
 )
 #: Everything that computes with numbers, and the pages and docstrings that show them.

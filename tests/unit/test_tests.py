@@ -67,3 +67,9 @@ def test_every_test_asserts_something():
         and not states_a_fact(node, helpers)
     ]
     assert silent == []
+
+
+def test_folders_of_unit_tests_are_those_of_the_source():
+    unit, source = ROOT / "tests" / "unit", ROOT / "src" / "marginrank"
+    folders = {path.parent.relative_to(unit) for path in unit.rglob("test_*.py")}
+    assert {str(folder) for folder in folders if not (source / folder).is_dir()} == set()

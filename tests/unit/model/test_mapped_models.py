@@ -17,7 +17,7 @@ from marginrank.exceptions import MarginRankError, ModelFileError
 from marginrank.feature_maps import FourierFeatures, NystroemFeatures
 from marginrank.model.file_format import MAGIC, decode
 
-VERSION_2 = Path(__file__).parents[1] / "data" / "model-v2.mrk"
+VERSION_2 = Path(__file__).parent / "files" / "model-v2.mrk"
 RNG = np.random.default_rng(0)
 X = RNG.random((60, 3)) * [1.0, 10.0, 0.1] + [0.0, 5.0, 0.0]
 Y = np.sin(5 * X[:, 0]) + 0.1 * X[:, 1]

@@ -18,7 +18,7 @@ from marginrank.exceptions import MarginRankError, ModelFileError
 from marginrank.model.file_format import MAGIC, decode, encode
 from marginrank.system.atomic_write import atomic_write
 
-VERSION_1 = Path(__file__).parents[1] / "data" / "model-v1.mrk"
+VERSION_1 = Path(__file__).parent / "files" / "model-v1.mrk"
 # Numbers that a decimal detour or a change of sign, size or byte order would not survive.
 COEF = np.array([0.1, -0.0, 5e-324, 1.7976931348623157e308, -1 / 3])
 METADATA = {

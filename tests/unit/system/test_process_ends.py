@@ -75,7 +75,7 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="limits the addr
 def test_metrics_that_do_not_fit_into_memory_are_a_memory_error():
     code = """
         from marginrank._kernels import MetricSpec, ranking_metrics
-        specs = [MetricSpec(0, 0, 1.0, 0, 0, 0, 0, False, 4.0)] * 8_000_000
+        specs = [MetricSpec("ndcg", 0, 1.0, "exponential", "log2", "input", "pad", False, 4.0)] * 8_000_000
         y, ptr = np.zeros(2), np.array([0, 2])
         values, tied = np.zeros((1, 1)), np.zeros(1, bool)
         limit(100)
