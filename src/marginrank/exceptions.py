@@ -44,7 +44,8 @@ class Sentence(str):
 
     In the template ``{alpha}`` names a parameter, and ``{alpha='auto'}`` sets one; ``{alpha=}`` and
     ``{alpha=:g}`` show the value that was passed by keyword. A field with a conversion or a format, as in
-    ``{path!s}`` or ``{n:d}``, is a value that belongs to no parameter.
+    ``{path!s}`` or ``{n:d}``, is a value that belongs to no parameter. ``{:, counted from 0}`` is for other
+    front ends only.
 
     Parameters
     ----------
@@ -84,8 +85,13 @@ class Sentence(str):
         return message if isinstance(message, Sentence) else cls(_escaped(str(message)))
 
     def after(self, beginning: str) -> Sentence:
-        """Return the sentence with a beginning, which is a template without values."""
-        return Sentence(beginning + self.template, *self.remedies, **self.values)
+        """Return the sentence with something before it."""
+        first = Sentence.of(beginning)
+        return Sentence(first.template + self.template, *self.remedies, **first.values, **self.values)
+
+    def and_then(self, *remedies: str, **values: Any) -> Sentence:
+        """Return the sentence with more remedies."""
+        return Sentence(self.template, *self.remedies, *remedies, **self.values, **values)
 
     @property
     def parameters(self) -> frozenset[str]:
@@ -130,8 +136,9 @@ class _Field:
 
     def __init__(self, field: str, format: str, conversion: str | None) -> None:
         name, sets, self._literal = field.partition("=")
+        self._name = name
         self._sets, self._format, self._conversion = bool(sets), format, conversion
-        is_value = not sets and bool(format or conversion)
+        is_value = bool(name) and not sets and bool(format or conversion)
         #: The parameter that is named, if any.
         self.parameter = "" if is_value else name
         #: The value that is shown, if any.
@@ -139,16 +146,14 @@ class _Field:
 
     def render(self, values: dict[str, Any], words: Words) -> str | None:
         """Return what stands in its place."""
+        if not self._name:
+            return "" if words is _PYTHON else self._format
         if not self._sets:
             return words.name(self.parameter) if self.parameter else self._shown(values[self.value])
         if self.value:
             value = values[self.value]
             return words.setting(self.parameter, value, self._shown(value))
-        try:
-            value = ast.literal_eval(self._literal)
-        except (SyntaxError, ValueError):  # a word that stands for a value, such as COLUMN
-            value = self._literal
-        return words.setting(self.parameter, value, self._literal)
+        return words.setting(self.parameter, _value(self._literal), self._literal)
 
     def _shown(self, value: Any) -> str:
         if self._conversion == "s":
@@ -156,6 +161,13 @@ class _Field:
         elif self._conversion == "r" or not self._format:
             return shown(value)
         return format(value, self._format)
+
+
+def _value(literal: str) -> Any:
+    try:
+        return ast.literal_eval(literal)
+    except (SyntaxError, ValueError):  # a word that stands for a value, such as COLUMN
+        return float("nan") if literal == "float('nan')" else literal
 
 
 def _parsed(template: str) -> Iterator[tuple[str, _Field | None]]:
@@ -187,9 +199,21 @@ class MarginRankError(ValueError):
         One sentence, and what to do; a :class:`Sentence` where it names parameters.
     """
 
-    #: The parameter that has a wrong value, and the value; None for errors of another kind.
+    #: The parameter that the error is about, if there is one, and its value, if that is what is wrong.
     parameter: str | None = None
     value: Any = None
+
+    @classmethod
+    def saying(cls, template: str, /, *remedies: str, **values: Any) -> Self:
+        """Return the error with a :class:`Sentence`."""
+        return cls(Sentence(template, *remedies, **values))
+
+    @classmethod
+    def naming(cls, parameter: str, text: str) -> Self:
+        """Return the error with a sentence that begins with the name of a parameter."""
+        error = cls(Sentence.of(f" {text}").after(Sentence(f"{{{parameter}}}")))
+        error.parameter = parameter
+        return error
 
     @property
     def sentence(self) -> Sentence:
@@ -203,7 +227,7 @@ class MarginRankError(ValueError):
         return tuple(str(_render(remedy, said.values, _PYTHON)) for remedy in said.remedies)
 
     def about(self, beginning: str) -> Self:
-        """Return the same error with a beginning before its sentence, such as ``"{eval_set}: "``."""
+        """Return the same error with something before its sentence, such as ``Sentence("{eval_set}: ")``."""
         return _restored(type(self), (self.sentence.after(beginning),), self.__dict__)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -262,6 +286,10 @@ class ModelFileError(MarginRankError):
 
 class ClusterError(MarginRankError):
     """The workers of a cluster failed too often, or its scheduler is gone."""
+
+
+class InterruptedWarning(RuntimeWarning):
+    """Ctrl-C ended the work early; what was reached is returned."""
 
 
 class ZeroModelWarning(UserWarning):

@@ -55,7 +55,7 @@ def test_a_sentence_tells_its_parameters():
     "error",
     [
         ParameterError("alpha", "a positive number", -1.0, "Use {alpha='auto'}."),
-        ParameterError("alpha", "a positive number", -1.0).about("{eval_set}: "),
+        ParameterError("alpha", "a positive number", -1.0).about(Sentence("{eval_set}: ")),
         ClusterError(Sentence("No answer within {timeout=:g} seconds.", timeout=2.0)),
         MarginRankError("plain {words}"),
     ],
@@ -76,5 +76,16 @@ def test_an_error_about_a_value_has_parameter_value_and_remedy_as_data():
 
 
 def test_a_beginning_stays_part_of_the_data():
-    error = ParameterError("eps", "positive", 0).about("{scale}: ")
+    error = ParameterError("eps", "positive", 0).about(Sentence("{scale}: "))
     assert error.sentence.render(Options()) == "--scale: --eps must be positive; got 0."
+
+
+def test_a_note_for_other_front_ends_is_not_in_python_s_words():
+    said = Sentence("NaN in row {row:d}{:, counted from 0}.", row=3)
+    assert (said, said.render(Options())) == ("NaN in row 3.", "NaN in row 3, counted from 0.")
+
+
+def test_remedies_and_beginnings_can_be_added():
+    said = Sentence("Not within {eps=}.", eps=1).after("a{b}.txt: ").and_then("Use {scale='minmax'}.")
+    assert said == "a{b}.txt: Not within eps=1. Use scale='minmax'."
+    assert said.render(Options()) == "a{b}.txt: Not within --eps 1. Use --scale minmax."

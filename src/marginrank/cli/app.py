@@ -6,15 +6,12 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
 import click
 
 from marginrank.cli import interrupts, streams
-from marginrank.cli.wording import for_the_command_line
-from marginrank.exceptions import MarginRankError
 
 BAD_DATA = 1
 
@@ -70,14 +67,8 @@ def cli() -> None:
     """
 
 
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning as a sentence: where in our code it was raised says nothing to a person."""
-    click.echo(f"Warning: {for_the_command_line(str(message))}", err=True)
-
-
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    warnings.showwarning = _show_warning
     try:
         return _run(arguments)
     except BrokenPipeError:  # nobody is left to tell
@@ -100,9 +91,6 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except MarginRankError as error:
-        click.echo(f"Error: {for_the_command_line(str(error))}", err=True)
-        return BAD_DATA
     except BrokenPipeError:  # the reader of our output has gone, as head does
         streams.drop_output()
         return BAD_DATA

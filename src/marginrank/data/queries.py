@@ -29,11 +29,13 @@ def check_qid(qid: Any, n_rows: int, name: str = "qid") -> NDArray[Any]:
     """Return one hashable query id per row, none of them missing."""
     ids = _ids(qid, name)
     if ids.ndim != 1:
-        raise MarginRankError(f"{name} must be 1-D, one id per row of X; got shape {ids.shape}.")
+        raise MarginRankError.naming(name, f"must be 1-D, one id per row of X; got shape {ids.shape}.")
     check_length(len(ids), name, "row", n_rows)
     row = _first_missing(ids, name)
     if row is not None:
-        raise MarginRankError(f"{name} has missing values, first at row {row}; every row needs a query id.")
+        raise MarginRankError.naming(
+            name, f"has missing values, first at row {row}; every row needs a query id."
+        )
     return ids
 
 
@@ -190,9 +192,9 @@ def _first_missing(ids: NDArray[Any], name: str) -> int | None:
         distinct = set(ids.tolist())
     except TypeError:
         k = next(k for k, value in enumerate(ids) if not _is_hashable(value))
-        raise MarginRankError(
-            f"{name} must hold hashable ids, such as strings, integers or tuples; row {k} holds "
-            f"{shown(ids[k])}."
+        raise MarginRankError.naming(
+            name,
+            f"must hold hashable ids, such as strings, integers or tuples; row {k} holds {shown(ids[k])}.",
         ) from None
     if any(map(_is_missing, distinct)):
         return next(k for k, value in enumerate(ids) if _is_missing(value))

@@ -98,12 +98,15 @@ def check_finite(X: Matrix, feature_names: Sequence[str] | None = None) -> None:
     row, column = (_row_of_entry(X.indptr, k), int(X.indices[k])) if is_sparse(X) else divmod(k, X.shape[1])
     where = f"row {row}, column {column if feature_names is None else repr(str(feature_names[column]))}"
     if np.isnan(values[k]):
-        raise MarginRankError(
-            f"X contains NaN (first at {where}); marginrank does not impute: "
-            "fill or drop missing values first."
+        raise MarginRankError.saying(
+            "X contains NaN (first at {where!s}{:, counted from 0}); marginrank does not impute: fill or "
+            "drop missing values first.",
+            where=where,
         )
-    raise MarginRankError(
-        f"X contains infinity (first at {where}); clip it, or look for a division by zero or an overflow."
+    raise MarginRankError.saying(
+        "X contains infinity (first at {where!s}{:, counted from 0}); clip it, or look for a division by "
+        "zero or an overflow.",
+        where=where,
     )
 
 
@@ -174,8 +177,8 @@ def check_scores(scores: Any, n_rows: int, name: str = "scores") -> Vector:
     """Return predicted scores as float64: one finite real number per row."""
     values = as_array(scores, name)
     if values.ndim == 1 and len(values) != n_rows:
-        raise MarginRankError(
-            f"{name} must have one entry per row of y; got {len(values)} for {n_rows} rows."
+        raise MarginRankError.naming(
+            name, f"must have one entry per row of y; got {len(values)} for {n_rows} rows."
         )
     return _as_vector(values, name, "row", n_rows)
 
@@ -192,8 +195,8 @@ def check_amounts(values: Any, name: str, unit: str, n: int) -> Vector:
     weight = _as_vector(values, name, unit, n)
     _check_nonnegative(weight, name, unit)
     if not weight.any():
-        raise MarginRankError(
-            f"{name} is zero for every {unit}; at least one {unit} must have a positive weight."
+        raise MarginRankError.naming(
+            name, f"is zero for every {unit}; at least one {unit} must have a positive weight."
         )
     check_ratio(weight, name, unit)
     return weight
@@ -202,12 +205,14 @@ def check_amounts(values: Any, name: str, unit: str, n: int) -> Vector:
 def nothing_to_rank(n_queries: int) -> NothingToRankError:
     """Return the error for data without a comparable pair (for the one who counted them to raise)."""
     if n_queries == 1:
-        return NothingToRankError(
-            "All rows have the same label, so there is nothing to rank. Is y constant, or is there one row?"
+        return NothingToRankError.saying(
+            "All rows have the same label, so there is nothing to rank.",
+            "Is {y} constant, or is there one row?",
         )
-    return NothingToRankError(
-        f"No query has two different labels (checked {n_queries} queries), so there is nothing to rank. "
-        "Is qid unique per row, or y constant?"
+    return NothingToRankError.saying(
+        "No query has two different labels (checked {n_queries:d} queries), so there is nothing to rank.",
+        "Is {qid} unique per row, or {y} constant?",
+        n_queries=n_queries,
     )
 
 
@@ -315,14 +320,18 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return the values as an array, whatever regular sequence they are."""
     if isinstance(values, np.ma.MaskedArray):
         if np.ma.is_masked(values):
-            raise MarginRankError(f"{name} has masked entries; marginrank does not impute: fill them first.")
+            raise MarginRankError.naming(
+                name, "has masked entries; marginrank does not impute: fill them first."
+            )
         return np.asarray(values.data)
     if isinstance(values, np.ndarray):
         return values
     try:
         return np.asarray(values)
     except ValueError:  # numpy's words for rows of different lengths help nobody
-        raise MarginRankError(f"{name} must be a regular array; got rows of different lengths.") from None
+        raise MarginRankError.naming(
+            name, "must be a regular array; got rows of different lengths."
+        ) from None
 
 
 def objects_to_float(values: NDArray[Any], name: str) -> Vector:
@@ -337,8 +346,8 @@ def objects_to_float(values: NDArray[Any], name: str) -> Vector:
     try:
         return values.astype(np.float64)
     except OverflowError:
-        raise MarginRankError(
-            f"{name} holds integers that float64 cannot hold; scale it down first."
+        raise MarginRankError.naming(
+            name, "holds integers that float64 cannot hold; scale it down first."
         ) from None
 
 
@@ -348,27 +357,27 @@ def check_length(length: int, name: str, unit: str, n: int) -> None:
         unit, units = (
             ("row of X", "rows") if unit == "row" else (unit, "queries" if unit == "query" else "pairs")
         )
-        raise MarginRankError(f"{name} must have one entry per {unit}; got {length} for {n} {units}.")
+        raise MarginRankError.naming(name, f"must have one entry per {unit}; got {length} for {n} {units}.")
 
 
 def _check_nonnegative(values: Vector, name: str, unit: str) -> None:
     if values.min() < 0:
         k = int(np.argmax(values < 0))
-        raise MarginRankError(f"{name} must be at least 0; got {values[k]:g} at {unit} {k}.")
+        raise MarginRankError.naming(name, f"must be at least 0; got {values[k]:g} at {unit} {k}.")
 
 
 def _as_vector(values: Any, name: str, unit: str, n: int) -> Vector:
     """Return finite float64 numbers, one per row, query or pair."""
     values = as_array(values, name)
     if values.ndim != 1:
-        raise MarginRankError(f"{name} must be 1-D, one entry per {unit}; got shape {values.shape}.")
+        raise MarginRankError.naming(name, f"must be 1-D, one entry per {unit}; got shape {values.shape}.")
     check_length(len(values), name, unit, n)
     kind = values.dtype.kind
     if kind == "c":
         raise MarginRankError(f"Complex data not supported: {name} must hold real numbers.")
     if kind not in "biufO":
-        raise MarginRankError(
-            f"{name} must hold numbers; got {values.dtype}. Encode strings and dates first."
+        raise MarginRankError.naming(
+            name, f"must hold numbers; got {values.dtype}. Encode strings and dates first."
         )
     if kind == "O":
         values = objects_to_float(values, name)
@@ -376,11 +385,12 @@ def _as_vector(values: Any, name: str, unit: str, n: int) -> Vector:
     k = first_nonfinite(clean, default_threads())
     if k >= 0:
         what = "NaN" if np.isnan(clean[k]) else "infinity"
-        raise MarginRankError(
-            f"{name} contains {what} (first at {unit} {k}); every {unit} needs a finite number."
+        raise MarginRankError.saying(
+            f"{{{name}}} contains {what} (first at {unit} {k}{{:, counted from 0}}); every {unit} needs a "
+            "finite number."
         )
     if kind in "iu" and np.abs(clean).max(initial=0.0) > _LAST_EXACT_INTEGER:
-        raise MarginRankError(
-            f"{name} holds integers beyond 2**53, which float64 cannot tell apart; subtract a constant first."
+        raise MarginRankError.naming(
+            name, "holds integers beyond 2**53, which float64 cannot tell apart; subtract a constant first."
         )
     return clean

@@ -35,9 +35,11 @@ beyond 1.6e+60; give rows that shall not count the weight 0.
     smallest = int(np.argmin(np.where(weight > 0.0, weight, np.inf)))
     if weight[smallest] < weight[largest] / LARGEST_RATIO:
         units = {"query": "queries"}.get(unit, f"{unit}s")
-        raise MarginRankError(
-            f"{name} goes from {weight[smallest]:g} ({unit} {smallest}) to {weight[largest]:g} ({unit} "
-            f"{largest}), a ratio beyond {LARGEST_RATIO:.1e}; give {units} that shall not count the weight 0."
+        raise MarginRankError.naming(
+            name,
+            f"goes from {weight[smallest]:g} ({unit} {smallest}) to {weight[largest]:g} ({unit} "
+            f"{largest}), a ratio beyond {LARGEST_RATIO:.1e}; give {units} that shall not count the "
+            "weight 0.",
         )
 
 

@@ -19,7 +19,7 @@ from distributed import Client, Future, KilledWorker, wait
 from distributed.comm.core import CommClosedError
 
 from marginrank.distributed.local_workers import local_workers
-from marginrank.exceptions import ClusterError
+from marginrank.exceptions import ClusterError, Sentence
 from marginrank.system.threads import default_threads
 
 Answer = TypeVar("Answer")
@@ -180,20 +180,24 @@ class Cluster:
 
     def _given_up(self, error: BaseException, attempts: int) -> ClusterError:
         if self.client.status != "running":
-            what = "The Dask scheduler does not answer any more."
+            what = Sentence("The Dask scheduler does not answer any more.")
         elif isinstance(error, TimeoutError):
-            what = f"A pass over the Dask workers did not end within timeout={self.timeout:g} seconds."
+            what = Sentence(
+                "A pass over the Dask workers did not end within {timeout=:g} seconds.", timeout=self.timeout
+            )
         else:
             times = "once" if attempts == 1 else f"{attempts} times"
             told = " ".join(str(error).split())[:300]
-            what = (
+            what = Sentence.of(
                 f"The Dask workers failed {times}, at last with {type(error).__name__}: {told or 'no word'}."
             )
-        if self.checkpoint is None:
-            return ClusterError(f"{what} Look at their logs and memory; checkpoint= lets a training go on.")
-        return ClusterError(
-            f"{what} Look at their logs and memory; resume={self.checkpoint!r} goes on from here."
+        what = what.and_then(
+            "Look at their logs and memory (mapped data count there, unless dask worker gets --memory-limit "
+            "0)."
         )
+        if self.checkpoint is None:
+            return ClusterError(what.and_then("A training with a {checkpoint} can be resumed."))
+        return ClusterError(what.and_then("{resume=} goes on from here.", resume=self.checkpoint))
 
     async def _ask_workers(self) -> Any:
         return await self.client.nthreads(asynchronous=True)

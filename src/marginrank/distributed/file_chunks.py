@@ -139,9 +139,10 @@ def file_data(
 def _content(chunk: FileChunk, *, comments: bool) -> _Content:
     data = chunk.read()
     if data.order is not None:
-        raise MarginRankError(
-            f"{chunk.path}: rows of a query are not next to each other. Sort the file by query, or let "
-            "marginrank.io.convert_to_dataset regroup it."
+        raise MarginRankError.saying(
+            "{path!s}: rows of a query are not next to each other.",
+            "Sort the file by query, or let {marginrank.io.convert_to_dataset} regroup it.",
+            path=chunk.path,
         )
     if data.y is None or data.pairs is not None or data.query_weight is not None:
         raise MarginRankError(f"{chunk.path}: expected rows with labels, weighted by row or not at all.")
@@ -180,9 +181,13 @@ def _ids(paths: Sequence[Any], found: Sequence[_Content]) -> Any:
     for path, one in zip(paths, found, strict=True):
         for query in dict.fromkeys(one.qid.tolist()):
             if query in seen:
-                raise MarginRankError(
-                    f"Query {query!r} is in {seen[query]} and in {path}; a query must be in one file. Let "
-                    "marginrank.io.convert_to_dataset regroup them, or give the queries different ids."
+                raise MarginRankError.saying(
+                    "Query {query!r} is in {first!s} and in {second!s}; a query must be in one file.",
+                    "Put them into one file, which {marginrank.io.convert_to_dataset} regroups, or give the "
+                    "queries different ids.",
+                    query=query,
+                    first=seen[query],
+                    second=path,
                 )
             seen[query] = path
     return np.concatenate([one.qid for one in found])

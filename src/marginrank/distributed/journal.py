@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from marginrank.data.matrices import is_sparse
 from marginrank.distributed.journal_records import MAGIC, digest, pack, unpack
 from marginrank.distributed.remote_data import RemoteData
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, Sentence
 from marginrank.storage.engines import Engine, Make, Operation, is_apart_from_training
 from marginrank.system.regular_files import open_regular
 from marginrank.system.temporary_names import create_file, lock
@@ -62,9 +62,12 @@ class Journal:
         if known is not None:
             content, answer = known
             if content.get("inputs") != inputs:
-                raise MarginRankError(
-                    f"{self.path}: answer {self._number} is to another question than this training asks, so "
-                    "it is of other data, parameters or another program. Train without resume."
+                raise MarginRankError.saying(
+                    "{path!s}: answer {number:d} is to another question than this training asks, so it is of "
+                    "other data, parameters or another program.",
+                    "Train without {resume}.",
+                    path=self.path,
+                    number=self._number,
                 )
             return answer
         answer = ask()
@@ -97,8 +100,11 @@ class Journal:
             os.link(temporary, self.path)
         except FileExistsError:
             if not _holds_nothing(self.path, start):
-                raise MarginRankError(
-                    f"{self.path}: there is a checkpoint already. Go on from it with resume=, or remove it."
+                raise MarginRankError.saying(
+                    "{path!s}: there is a checkpoint already.",
+                    "Resume from it with {resume=}, or remove it.",
+                    path=self.path,
+                    resume=str(self.path),
                 ) from None
             os.replace(temporary, self.path)
         except OSError:  # a file system without links
@@ -129,9 +135,11 @@ class Journal:
         self._end = first[2]
         different = [name for name in header if known.get(name) != header[name]]
         if different:
-            raise MarginRankError(
-                f"{self.path}: the checkpoint is of a training with other {' and '.join(different)}. Train "
-                "as then, or without resume."
+            raise MarginRankError.saying(
+                "{path!s}: the checkpoint is of a training with other {what!s}.",
+                "Train as then, or without {resume}.",
+                path=self.path,
+                what=" and ".join(different),
             )
 
     def _next(self) -> tuple[dict[str, Any], Any] | None:
@@ -159,12 +167,13 @@ class Journal:
         try:
             yield
         except OSError as error:
-            advice = (
-                " What it holds is good: make room and go on from it with resume=." if self._number else ""
-            )
-            raise MarginRankError(
-                f"{self.path}: cannot write the checkpoint ({error.strerror}).{advice}"
-            ) from error
+            said = Sentence.of(f"{self.path}: cannot write the checkpoint ({error.strerror}).")
+            if self._number:
+                said = said.and_then(
+                    "What it holds is good: make room and resume from it with {resume=}.",
+                    resume=str(self.path),
+                )
+            raise MarginRankError(said) from error
 
 
 def _holds_nothing(path: Path, start: bytes) -> bool:

@@ -51,7 +51,8 @@ class RemoteData(RankingData):
 
     def normalized_by_query(self) -> NoReturn:
         """Refuse: the result is dense and in memory."""
-        raise MarginRankError(
+        raise MarginRankError.saying(
             "Data that lie on workers are not normalised within queries: normalise them before they are "
-            "written, by RankingData.normalized_by_query()."
+            "written.",
+            "{RankingData.normalized_by_query()} does that.",
         )

@@ -17,7 +17,7 @@ from marginrank.data import validation as gate
 from marginrank.data.finite import check_finite_results, extremes, finite_arithmetic
 from marginrank.estimators.fitted import FittedRanker, check_labels_given, check_not_twice, check_row_count
 from marginrank.estimators.whole_fits import fitted_whole
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, Sentence
 from marginrank.losses import ComparesPairs, Loss
 from marginrank.metrics import Metric
 from marginrank.metrics.names import parse_metrics
@@ -45,12 +45,13 @@ _SEARCH_RESULTS = (
     "best_score_",
 )
 _REMEDY = (
-    "Raise max_iter or tol, use a larger alpha, try another solver, or scale the features "
-    "(scale='standard') if they differ much in size."
+    "Raise {max_iter} or {tol}, use a larger {alpha}, try another {solver}, or scale the features "
+    "({scale='standard'}) if they differ much in size."
 )
 _ROUNDED = (
-    "Of it {:.1e} is what rounding in double precision may have done to the certificate, so more iterations "
-    "do not help. Raise tol or alpha, or scale the features (scale='standard') if they differ much in size."
+    "Of it {rounding:.1e} is what rounding in double precision may have done to the certificate, so more "
+    "iterations do not help. Raise {tol} or {alpha}, or scale the features ({scale='standard'}) if they "
+    "differ much in size."
 )
 
 
@@ -218,9 +219,11 @@ class Ranker(FittedRanker):
         expected = 1 if problem.targets is None else len(problem.targets)
         for one in sets:
             if len(one.evaluators) != expected:
-                raise MarginRankError(
-                    f"eval_set must have as many columns of y as the training data; got "
-                    f"{len(one.evaluators)} for {expected}."
+                raise MarginRankError.saying(
+                    "{eval_set} must have as many columns of y as the training data; got {got:d} for "
+                    "{expected:d}.",
+                    got=len(one.evaluators),
+                    expected=expected,
                 )
         return sets
 
@@ -228,10 +231,11 @@ class Ranker(FittedRanker):
         first, targets = self._split_labels(X, y)
         data = self._rows_like_training(X, first, qid, qid_name="eval_qid")
         if data.y is None:
-            raise MarginRankError("eval_set must have labels y; these data hold pairs only.")
+            raise MarginRankError.saying("{eval_set} must have labels y; these data hold pairs only.")
         if data.query_ids is None and self._trained_on_queries:
-            raise MarginRankError(
-                "The training data have queries, but eval_set has none; pass eval_qid, one id for each row."
+            raise MarginRankError.saying(
+                "The training data have queries, but {eval_set} has none.",
+                "{Pass} {eval_qid}, one id for each row.",
             )
         return data, data.y[None] if targets is None else targets
 
@@ -300,11 +304,16 @@ class Ranker(FittedRanker):
         if result.status in ("max_iter", "stalled"):
             warnings.warn(self._why_not_converged(result), ConvergenceWarning, stacklevel=4)
 
-    def _why_not_converged(self, result: SolverResult) -> str:
+    def _why_not_converged(self, result: SolverResult) -> Sentence:
         count = "1 iteration" if result.n_iter == 1 else f"{result.n_iter} iterations"
         how = f"stopped after {count}" if result.status == "max_iter" else f"stalled after {count}"
-        remedy = _ROUNDED.format(result.rounding) if result.rounding >= self.tol else _REMEDY
-        return (
-            f"{type(self).__name__} {how} at a certified gap of {result.gap:.1e}, above tol={self.tol:g}. "
-            f"{remedy}"
+        said = Sentence(
+            "{who!s} {how!s} at a certified gap of {gap:.1e}, above {tol=:g}.",
+            who=type(self).__name__,
+            how=how,
+            gap=result.gap,
+            tol=self.tol,
         )
+        if result.rounding >= self.tol:
+            return said.and_then(_ROUNDED, rounding=result.rounding)
+        return said.and_then(_REMEDY)

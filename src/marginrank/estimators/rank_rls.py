@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from marginrank.data.matrices import in_memory
 from marginrank.designs.scaling import Scale
 from marginrank.estimators.base import Ranker
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, Sentence
 from marginrank.losses import LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.metrics import Metric
 from marginrank.parameters import check_choice
@@ -360,11 +360,15 @@ class RankRLS(Ranker):
         elif found.recorder is not None:
             self.validation_table_ = np.array([found.recorder.curve])
 
-    def _why_not_converged(self, result: SolverResult) -> str:
-        return (
-            f"RankRLS stopped after {result.n_iter} iterations with a residual above tol={self.tol:g} "
-            f"(certified gap {self.gap_:.1e}). Raise max_iter or tol, use a larger alpha, or scale the "
-            "features (scale='standard') if they differ much in size."
+    def _why_not_converged(self, result: SolverResult) -> Sentence:
+        return Sentence(
+            "RankRLS stopped after {n_iter:d} iterations with a residual above {tol=:g} (certified gap "
+            "{gap:.1e}).",
+            "Raise {max_iter} or {tol}, use a larger {alpha}, or scale the features ({scale='standard'}) if "
+            "they differ much in size.",
+            n_iter=result.n_iter,
+            tol=self.tol,
+            gap=self.gap_,
         )
 
     def _split_labels(self, X: Any, y: Any) -> tuple[Any, NDArray[np.float64] | None]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from marginrank.designs.scaling import Scale
 from marginrank.estimators.base import Ranker
-from marginrank.exceptions import ZeroModelWarning, shown
+from marginrank.exceptions import Sentence, ZeroModelWarning
 from marginrank.losses.structured import TargetOptions
 from marginrank.metrics import Metric
 from marginrank.parameters import check_choice
@@ -301,20 +301,22 @@ class StructuredRankSVM(Ranker):
         if self._verdict != "fits":
             warnings.warn(self._why_zero(), ZeroModelWarning, stacklevel=4)
 
-    def _why_zero(self) -> str:
-        found = f"No model is better than w = 0 for target={shown(self.target)} at alpha={self.alpha_:g}"
+    def _why_zero(self) -> Sentence:
+        found = "No model is better than w = 0 for {target=} at {alpha=:g}"
+        values = {"target": self.target, "alpha": self.alpha_}
         if self._verdict == "alpha":
-            return f"{found}, but smaller alphas give better ones. Use a smaller alpha, or alpha='auto'."
+            remedy = "Use a smaller {alpha}, or {alpha='auto'}."
+            return Sentence(f"{found}, but smaller alphas give better ones.", remedy, **values)
         reason = (
             "and a far smaller alpha does not change that: the target is degenerate on these data"
             if self._verdict == "degenerate"
             else "and no better one turned up at a far smaller alpha: the target may be degenerate"
         )
-        return f"{found}, {reason}. {self._remedy()}"
+        return Sentence(f"{found}, {reason}.", self._remedy(), **values)
 
     def _remedy(self) -> str:
         if self.truncate:
-            return "Train without the cut-off (truncate=False); the evaluation keeps it."
+            return "Train without the cut-off ({truncate=False}); the evaluation keeps it."
         if self.feature_map != "po":
-            return "Use feature_map='po'."
-        return "Try another target ('auc' asks least), or features that tell good rows from bad ones."
+            return "Use {feature_map='po'}."
+        return "Try another {target} ('auc' asks least), or features that tell good rows from bad ones."

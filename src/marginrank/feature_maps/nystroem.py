@@ -12,7 +12,7 @@ from sklearn.utils import Tags, check_random_state
 
 from marginrank.data import validation as gate
 from marginrank.data.weights import moderate
-from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError, shown
+from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError, Sentence, shown
 from marginrank.feature_maps.base import FeatureMap, State
 from marginrank.feature_maps.gamma import resolve_gamma
 from marginrank.feature_maps.kernel_columns import KERNELS, KernelColumns, kernel_diagonal
@@ -225,8 +225,11 @@ class NystroemFeatures(FeatureMap):
         n_components = check_count(self.n_components, "n_components")
         if n_components > n_rows:
             warnings.warn(
-                f"n_components={shown(n_components)} is more than the {n_rows} rows of X; all rows are "
-                "landmarks.",
+                Sentence(
+                    "{n_components=} is more than the {n_rows:d} rows of X; all rows are landmarks.",
+                    n_components=n_components,
+                    n_rows=n_rows,
+                ),
                 UserWarning,
                 stacklevel=3,
             )

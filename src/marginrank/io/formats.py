@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from marginrank.data import RankingData, check_data
 from marginrank.data.ranking_data import rebuilt
-from marginrank.exceptions import MarginRankError, shown
+from marginrank.exceptions import MarginRankError
 from marginrank.io.dataset import open_dataset, write_dataset
 from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.letor import load_letor
@@ -47,7 +47,9 @@ def _write_lightgbm(data: RankingData, destination: Destination, **options: Any)
         raise MarginRankError("The format 'lightgbm' writes side files, so it needs a path to write to.")
     path = os.fspath(destination)
     if data.query_weight is not None:
-        raise MarginRankError("LightGBM has weights of rows, not of queries; these data have query_weight.")
+        raise MarginRankError.saying(
+            "LightGBM has weights of rows, not of queries; these data have {query_weight}."
+        )
     if data.sample_weight is None and Path(f"{path}.weight").exists():
         # Not removed: it may be the only copy of something.
         raise MarginRankError(
@@ -142,9 +144,11 @@ def _name(path: Any, format: str | None, *, reading: bool) -> str:
     if format is None:
         found = format_of(path) if isinstance(path, str | os.PathLike) else None
         if found is None and not reading:
-            raise MarginRankError(
-                f"The ending of path, {shown(path)}, stands for no format; pass format= one of "
-                f"{', '.join(FORMATS)}."
+            raise MarginRankError.saying(
+                "The ending of path, {path!r}, stands for no format; {pass} {format=FORMAT}, one of "
+                "{known!s}.",
+                path=path,
+                known=", ".join(FORMATS),
             )
         return found or "letor"
     check_choice("format", format, FORMATS)

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from marginrank._kernels import LetorRowsF32, LetorRowsF64
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError, ParameterError
+from marginrank.exceptions import MarginRankError, ParameterError, Sentence
 from marginrank.io.letor_faults import Limits, letor_error
 from marginrank.io.side_files import unused_side_files
 from marginrank.io.sources import Source, read_source
@@ -127,8 +127,11 @@ def _warn_of_side_files(source: Source, has_qid: bool) -> None:
         return
     for side in unused_side_files(source, has_qid=has_qid):
         warnings.warn(
-            f"{side} lies beside {os.fspath(source)} and is not used; to use it, read with "
-            "format='lightgbm'.",
+            Sentence(
+                "{side!s} lies beside {source!s} and is not used; to use it, read with {format='lightgbm'}.",
+                side=side,
+                source=os.fspath(source),
+            ),
             stacklevel=3,
         )
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, Sentence
 
 _LONGEST = 40
+#: What to do about a value that is not there.
+AS_MISSING = "To read it as missing, {pass} {missing=0.0} or {missing=float('nan')}."
 _FEATURE = "expected a feature '<index>:<value>'"
 
 
@@ -29,7 +31,8 @@ def letor_error(
     token = bytes(text[begin:end]).decode("utf-8", "backslashreplace")
     if len(token) > _LONGEST:
         token = token[:_LONGEST] + "..."
-    return MarginRankError(f"{place(text, name, begin, lines_before)}: {_sentence(fault, token, limits)}")
+    where = place(text, name, begin, lines_before)
+    return MarginRankError(Sentence.of(_sentence(fault, token, limits)).after(f"{where}: "))
 
 
 def place(text: bytes | bytearray, name: str, at: int, lines_before: int = 0) -> str:
@@ -46,9 +49,8 @@ def _sentence(fault: int, token: str, limits: Limits) -> str:
     if fault == 13:
         return _index_above(index, limits)
     if fault == 12:
-        return (
-            f"{_FEATURE} with an index from 1, {got}. If the indices of this file start at 0, "
-            "pass zero_based=True."
+        return Sentence.of(f"{_FEATURE} with an index from 1, {got}.").and_then(
+            "If the indices of this file start at 0, {pass} {zero_based=True}."
         )
     start = 0 if limits.zero_based else 1
     sentences = {
@@ -67,14 +69,10 @@ def _sentence(fault: int, token: str, limits: Limits) -> str:
         15: f"expected a number after '{index}:', got nothing.",
         16: f"expected a number after '{index}:', got {value!r}.",
         17: f"expected a number within range after '{index}:', got {value!r}.",
-        18: (
-            f"expected a finite number after '{index}:', got {value!r}. To read it, "
-            "pass allow_nonfinite=True."
+        18: Sentence.of(f"expected a finite number after '{index}:', got {value!r}.").and_then(
+            "To read it, {pass} {allow_nonfinite=True}."
         ),
-        19: (
-            f"expected a number after '{index}:', got 'NULL'. To read it as missing, "
-            "pass missing=0.0 or missing=float('nan')."
-        ),
+        19: Sentence.of(f"expected a number after '{index}:', got 'NULL'.").and_then(AS_MISSING),
         20: f"{_FEATURE}, as the rows before have no qid, {got}.",
     }
     return sentences[fault]
@@ -87,7 +85,9 @@ def _index_above(index: str, limits: Limits) -> str:
             f"expected feature indices up to {last}, as n_features={limits.n_features}, got {index}. "
             "Raise n_features, or leave it out."
         )
-    return (
-        f"expected feature indices up to max_feature={limits.max_feature}, got {index}. "
-        "If the file is right, raise max_feature."
+    return Sentence(
+        "expected feature indices up to {max_feature=}, got {index!s}.",
+        "If the file is right, raise {max_feature}.",
+        max_feature=limits.max_feature,
+        index=index,
     )

@@ -57,9 +57,10 @@ def dump_group(data: RankingData, destination: Destination) -> None:
     """
     check_data(data)
     if data.order is not None:
-        raise MarginRankError(
-            "Sizes describe queries whose rows are next to each other, but these rows are not grouped; "
-            "write data.subset(data.order)."
+        raise MarginRankError.saying(
+            "Sizes describe queries whose rows are next to each other, but these rows are not grouped; sort "
+            "the rows by query first.",
+            "{data.subset(data.order)} does that.",
         )
     write_lines(destination, np.diff(data.query_ptr).tolist())
 

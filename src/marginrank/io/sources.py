@@ -48,10 +48,11 @@ def read_source(
     if raw[:2] != _GZIP:
         return raw, name
     allowed = allowed_bytes(len(raw), max_expansion)
-    reason = f"{max_expansion:g} times its size; raise max_expansion if the file is to be trusted"
+    refusal = too_large(name, "gzip data", max_expansion)
     if max_bytes is not None and max_bytes < allowed:
-        allowed, reason = max_bytes, f"max_bytes={max_bytes} bytes"
-    return _unzip(raw, name, allowed, reason), name
+        allowed = max_bytes
+        refusal = MarginRankError(f"{name}: the gzip data expand to more than max_bytes={max_bytes} bytes.")
+    return _unzip(raw, name, allowed, refusal), name
 
 
 def allowed_bytes(n_packed: int, max_expansion: float) -> int:
@@ -74,9 +75,12 @@ def _expansion(max_expansion: Any) -> float:
 
 def too_large(name: str, what: str, max_expansion: float) -> MarginRankError:
     """Return the error of a file that expands to more than it may."""
-    return MarginRankError(
-        f"{name}: the {what} expand to more than {max_expansion:g} times its size; raise max_expansion if "
-        "the file is to be trusted."
+    return MarginRankError.saying(
+        "{name!s}: the {what!s} expand to more than {most:g} times its size; raise {max_expansion} if the "
+        "file is to be trusted.",
+        name=name,
+        what=what,
+        most=max_expansion,
     )
 
 
@@ -85,8 +89,11 @@ def open_source(path: str | os.PathLike[str]) -> Any:
     try:
         return open_regular(path)
     except NotAFileError as error:
-        raise MarginRankError(
-            f"{os.fspath(path)}: {error.strerror}. To read from a pipe, pass a file object."
+        raise MarginRankError.saying(
+            "{path!s}: {why!s}.",
+            "To read from a pipe, {pass} {a file object}.",
+            path=os.fspath(path),
+            why=error.strerror,
         ) from None
 
 
@@ -127,7 +134,7 @@ def _read_raw(source: Any, most: int) -> tuple[bytes, str]:
     return raw, name if isinstance(name, str) else "<stream>"
 
 
-def _unzip(raw: bytes, name: str, allowed: int, reason: str) -> bytearray:
+def _unzip(raw: bytes, name: str, allowed: int, refusal: MarginRankError) -> bytearray:
     """Unzip all members, block by block, and stop as soon as there is more than allowed."""
     text = bytearray()
     rest = raw
@@ -145,7 +152,7 @@ def _unzip(raw: bytes, name: str, allowed: int, reason: str) -> bytearray:
                     f"{name}: expected gzip data, got damaged ones after {len(text)} bytes of text ({error})."
                 ) from None
             if len(text) > allowed:
-                raise MarginRankError(f"{name}: the gzip data expand to more than {reason}.")
+                raise refusal
             rest = member.unused_data if member.eof else member.unconsumed_tail
     if rest.strip(b"\0"):  # tapes pad with zeros
         raise MarginRankError(f"{name}: expected the end of the file after the gzip data, got more bytes.")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError
+from marginrank.io.letor_faults import AS_MISSING
 
 _LONGEST = 40
 
@@ -132,7 +133,7 @@ def _empty(cells: Cells, row: int, column: str, feature: bool) -> MarginRankErro
     told = cells.expected("a finite number", row, column)
     if not feature:
         return told
-    return MarginRankError(f"{told} To read it as missing, pass missing=0.0 or missing=float('nan').")
+    return MarginRankError(told.sentence.and_then(AS_MISSING))
 
 
 def _numbers_of_texts(cells: Cells, column: str, missing: float | None, feature: bool) -> NDArray[np.float64]:

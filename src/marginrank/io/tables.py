@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError, ParameterError, shown
+from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.io.sources import Source, allowed_bytes, open_source, read_source, too_large
 from marginrank.io.table_cells import Cells, as_ids, as_numbers, as_texts, csv_fault
 from marginrank.parameters import check_choice, check_missing, check_path
@@ -186,10 +186,14 @@ def _found(cells: Cells, wanted: _Roles) -> _Roles:
             wanted = wanted._replace(**absent)
     for role, column in wanted._asdict().items():
         if column is not None and column not in cells.columns:
-            raise MarginRankError(
-                f"{cells.name}: expected a column {shown(column)} for the {role}, "
-                f"got {cells.shown()}. "
-                f"Pass {role}= the name of the column" + ("." if role == "label" else ", or None.")
+            raise MarginRankError.saying(
+                "{name!s}: expected a column {column!r} for the {role!s}, got {found!s}.",
+                f"Name it with {{{role}=COLUMN}}.",
+                *([] if role == "label" else [f"If there is none, {{pass}} {{{role}=None}}."]),
+                name=cells.name,
+                column=column,
+                role=role,
+                found=cells.shown(),
             )
     return wanted
 

@@ -251,8 +251,8 @@ def _check_sums(view: TrainingView, factor: Vector) -> None:
     large = np.diff(view.query_ptr) > _ONE_BY_ONE
     total = np.add.reduceat(view.sample_weight, view.query_ptr[:-1])[large]
     if float(factor[large] @ np.square(total)) * np.finfo(np.float64).eps > _LARGEST_ERROR:
-        raise MarginRankError(
-            "sample_weight puts nearly all weight of a query on rows of one label, so the weights of its "
+        raise MarginRankError.saying(
+            "{sample_weight} puts nearly all weight of a query on rows of one label, so the weights of its "
             "pairs are lost in the rounding of their sums; make the largest weights smaller, or leave out "
             "rows that weigh next to nothing (weight 0)."
         )

@@ -83,10 +83,12 @@ def align_width(X: Any, n_features: int, *, ignore_unknown: bool = False) -> Mem
     if width > n_features:
         unknown = [] if ignore_unknown else unknown_columns(rows, n_features).tolist()
         if unknown:
-            raise MarginRankError(
-                f"X has values in columns that the model does not know: {_listed(unknown)}, counted from 0, "
-                f"where the model has {n_features} (n_features). Is it the right model? To drop them, pass "
-                "ignore_unknown=True."
+            raise MarginRankError.saying(
+                "X has values in columns that the model does not know: {unknown!s}, counted from 0, where "
+                "the model has {n_features:d} (n_features). Is it the right model?",
+                "To drop them, {pass} {ignore_unknown=True}.",
+                unknown=_listed(unknown),
+                n_features=n_features,
             )
         kept: MemoryMatrix = rows[:, :n_features]
         return kept if is_sparse(kept) else np.ascontiguousarray(kept)

@@ -212,9 +212,9 @@ class RankingModel:
 
     def _normalized(self, X: Matrix, qid: Any) -> NDArray[Any]:
         if qid is None:
-            raise MarginRankError(
-                "The model normalises features within queries, so predict needs qid. "
-                "Pass qid=..., or the same id for every row if they are one query."
+            raise MarginRankError.saying(
+                "The model normalises features within queries, so predict needs {qid}.",
+                "{Pass} {qid=...}, or the same id for every row if they are one query.",
             )
         groups = group_rows(check_qid(qid, X.shape[0]))
         return minmax_by_query(X, groups.query_ptr, groups.order)

@@ -195,9 +195,13 @@ def check_memory(n_rows: int, n_pairs: int) -> None:
     needed = _BYTES_PER_ENTRY * n_rows**2 + _BYTES_PER_PAIR * n_pairs
     present = physical_memory()
     if needed > present:
-        raise MarginRankError(
-            f"The exact path of {n_rows:,} rows and {n_pairs:,} pairs would take about "
-            f"{needed / 2**30:,.1f} GiB of memory; this machine has {present / 2**30:,.1f}. Use "
-            "graph='sampled' if the pairs are too many, a subset of the rows, or RankSVM, which takes any "
-            "number of rows (for a kernel, on the features of sklearn.kernel_approximation.Nystroem)."
+        raise MarginRankError.saying(
+            "The exact path of {n_rows:,} rows and {n_pairs:,} pairs would take about {needed:,.1f} GiB of "
+            "memory; this machine has {present:,.1f}.",
+            "Use {graph='sampled'} if the pairs are too many, a subset of the rows, or {KernelRankSVM}, "
+            "which takes any number of rows.",
+            n_rows=n_rows,
+            n_pairs=n_pairs,
+            needed=needed / 2**30,
+            present=present / 2**30,
         )

@@ -84,9 +84,10 @@ def _explicit_pairs(data: RankingData, graph: str) -> GraphPairs:
     if data.y is not None:
         raise MarginRankError("These data hold y and pairs; a path learns from one of them. Leave one out.")
     if graph != "all":
-        raise MarginRankError(
-            f"graph={graph!r} chooses among the pairs of labels, but pairs were given, which are taken as "
-            "they are. Use graph='all'."
+        raise MarginRankError.saying(
+            "{graph=} chooses among the pairs of labels, but pairs were given, which are taken as they are.",
+            "Use {graph='all'}.",
+            graph=graph,
         )
     pairs, weight, margin = data.training_pairs()
     ones = np.ones(len(pairs))

@@ -132,9 +132,14 @@ class KernelRankPath(RankPath):
         """
         wanted = check_positive(alpha, "alpha") * self._total
         if wanted < self._native.reached * (1.0 - _ROUNDING):
-            raise MarginRankError(
-                f"The path ends at alpha={self.alpha_min_:.6g} (status '{self.status_}'); got {alpha:g}. "
-                "Compute it with a smaller alpha_min, or without max_events."
+            raise MarginRankError.saying(
+                "The path ends at alpha={bottom:.6g} (status '{status!s}'); got {alpha:g}.",
+                "Compute it without {max_events}."
+                if self.status_ == "max_events"
+                else "Compute it with a smaller {alpha_min}.",
+                bottom=self.alpha_min_,
+                status=self.status_,
+                alpha=alpha,
             )
         beta = np.empty(self.n_pairs_)
         self._native.duals_at(max(wanted, self._native.reached), beta)

@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from marginrank._kernels import KernelPath
 from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import InterruptedWarning, MarginRankError, Sentence
 from marginrank.parameters import check_count, check_positive, check_verbose
 from marginrank.paths.arithmetic import check_path, finite_path
 from marginrank.paths.gram import Kernel, check_memory, distinct_points, gram_matrix
@@ -247,14 +247,16 @@ def _warn(path: KernelRankPath) -> None:
         message = (
             f"The path was interrupted at alpha={path.alpha_min_:.3g}; its part down to there is returned."
         )
-        warnings.warn(message, RuntimeWarning, stacklevel=3)
+        warnings.warn(message, InterruptedWarning, stacklevel=3)
     if path.status_ == "stalled":
         message = f"The path stalled at alpha={path.alpha_min_:.3g}; its part down to there is returned."
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
     if not path.is_accurate:
-        message = (
-            f"The path lost accuracy: its gap is {path.gap_:.1e} at the worst of the points that were "
-            "checked, and gap_at(alpha) tells it anywhere. Use a larger alpha_min, or a kernel whose matrix "
-            "is further from singular (a larger gamma, scaled features)."
+        message = Sentence(
+            "The path lost accuracy: its gap is {gap:.1e} at the worst of the points that were checked.",
+            "{gap_at(alpha)} tells it anywhere.",
+            "Use a larger {alpha_min}, or a kernel whose matrix is further from singular (a larger {gamma}, "
+            "scaled features).",
+            gap=path.gap_,
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=3)

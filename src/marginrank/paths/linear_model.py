@@ -178,10 +178,14 @@ class LinearPath(RankPath):
         low, high = self.alpha_min_ * (1.0 - _ROUNDING), self.alpha_max_ * (1.0 + _ROUNDING)
         outside = (found < low) | (found > high)
         if outside.any():
-            raise MarginRankError(
-                f"{name} must be within the path, which goes from alpha={self.alpha_max_:.6g} to "
-                f"{self.alpha_min_:.6g} (status '{self.status_}'); got {found[outside][0]:g}. "
-                "Compute it with another alpha_max or alpha_min."
+            raise MarginRankError.saying(
+                f"{{{name}}} must be within the path, which goes from alpha={{top:.6g}} to {{bottom:.6g}} "
+                "(status '{status!s}'); got {got:g}.",
+                "Compute it with another {alpha_max} or {alpha_min}.",
+                top=self.alpha_max_,
+                bottom=self.alpha_min_,
+                status=self.status_,
+                got=found[outside][0],
             )
         return np.asarray(np.clip(found, self.alpha_min_, self.alpha_max_))
 

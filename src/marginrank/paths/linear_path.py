@@ -15,7 +15,7 @@ from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory
 from marginrank.designs.gram import centred_gram
 from marginrank.designs.scaling import Scale
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import InterruptedWarning, MarginRankError, Sentence
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences, Loss
 from marginrank.parameters import check_choice, check_positive, check_verbose
 from marginrank.paths.arithmetic import check_path, finite_path
@@ -215,9 +215,11 @@ def certified_path(
     if not tracer.nodes:
         if status == "interrupted":
             raise KeyboardInterrupt
-        raise MarginRankError(
-            f"No model within eps={eps:g} of the optimum was found at alpha_max={top:g}. Use a larger eps, "
-            "or scale the features (scale='standard') if they differ much in size."
+        raise MarginRankError.saying(
+            "No model within {eps=:g} of the optimum was found at {alpha_max=:g}.",
+            "Use a larger {eps}, or scale the features ({scale='standard'}) if they differ much in size.",
+            eps=eps,
+            alpha_max=top,
         )
     models = np.array(tracer.models)
     check_path(problem.data, models, tracer.alphas)
@@ -295,13 +297,16 @@ def _interval(problem: Problem, alpha_max: Any, alpha_min: Any) -> tuple[float, 
     else:
         top = problem.balance()
     if top == 0.0:
-        raise MarginRankError(
+        raise MarginRankError.saying(
             "The features pull in no direction (the gradient at zero is 0: contradicting pairs, or columns "
-            "that are constant where rows are compared), so there is no natural alpha_max; give one."
+            "that are constant where rows are compared), so there is no natural {alpha_max} to start from; "
+            "{pass} {alpha_max}."
         )
     bottom = _DECADES * top if alpha_min is None else check_positive(alpha_min, "alpha_min")
     if bottom > top:
-        raise MarginRankError(f"alpha_min must be at most alpha_max={top:g}; got {bottom:g}.")
+        raise MarginRankError.saying(
+            "{alpha_min} must be at most {alpha_max=:g}; got {bottom:g}.", alpha_max=top, bottom=bottom
+        )
     return top, bottom
 
 
@@ -324,10 +329,13 @@ def _warn(path: LinearRankPath) -> None:
     """Say that a path ended early, if it did."""
     where = f"at alpha={path.alpha_min_:.3g}; its part down to there is returned."
     if path.status_ == "interrupted":
-        warnings.warn(f"The path was interrupted {where}", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"The path was interrupted {where}", InterruptedWarning, stacklevel=4)
     if path.status_ == "stalled":
-        message = (
-            f"The path could not be certified to eps={path.eps:g} any further {where} Use a larger eps or "
-            "alpha_min, or scale the features (scale='standard') if they differ much in size."
+        message = Sentence(
+            "The path could not be certified to {eps=:g} any further {where!s}",
+            "Use a larger {eps} or {alpha_min}, or scale the features ({scale='standard'}) if they differ "
+            "much in size.",
+            eps=path.eps,
+            where=where,
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=4)

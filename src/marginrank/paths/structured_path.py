@@ -11,7 +11,7 @@ import numpy as np
 
 from marginrank.data import RankingData
 from marginrank.designs.scaling import Scale
-from marginrank.exceptions import MarginRankError, ZeroModelWarning
+from marginrank.exceptions import MarginRankError, Sentence, ZeroModelWarning
 from marginrank.losses.structured import TargetOptions
 from marginrank.metrics import Metric
 from marginrank.paths.arithmetic import finite_path
@@ -125,8 +125,11 @@ def _written(target: str | Metric | dict[str, float]) -> Any:
 def _warn_of_zero(path: LinearRankPath, at_zero: float, target: Any) -> None:
     """Say that no model of the path is better than w = 0, where that is proved."""
     if path.objective_at(path.alpha_min_)[1] >= (1.0 - path.eps) * at_zero:
-        message = (
-            f"No model down to alpha={path.alpha_min_:.3g} gains more than eps={path.eps:g} over w = 0 for "
-            f"target={target!r}. Use a smaller alpha_min, or another target: this one may be degenerate here."
+        message = Sentence(
+            "No model down to alpha={bottom:.3g} gains more than {eps=:g} over w = 0 for {target=}.",
+            "Use a smaller {alpha_min}, or another {target}: this one may be degenerate here.",
+            bottom=path.alpha_min_,
+            eps=path.eps,
+            target=target,
         )
         warnings.warn(message, ZeroModelWarning, stacklevel=3)

@@ -71,14 +71,16 @@ class TruncatedNewton:
         """
         if not objective.smooth:
             name = getattr(objective, "name", "this loss")
-            raise IncompatibleSolverError(
-                f"Newton needs a Hessian product, which '{name}' does not offer. "
-                "Use solver='bundle', or loss='squared_hinge'."
+            raise IncompatibleSolverError.saying(
+                "Newton needs a Hessian product, which '{name!s}' does not offer.",
+                "Use {solver='bundle'}, or {loss='squared_hinge'}.",
+                name=name,
             )
         if not objective.penalty.smooth:
-            raise IncompatibleSolverError(
-                f"Newton needs a penalty with a gradient, which '{objective.penalty.name}' does not have. "
-                "Use solver='lbfgs' or 'bundle'."
+            raise IncompatibleSolverError.saying(
+                "Newton needs a penalty with a gradient, which '{name!s}' does not have.",
+                "Use {solver='lbfgs'} or {solver='bundle'}.",
+                name=objective.penalty.name,
             )
 
         def run(certificate: Certificate, start: Point) -> str:

@@ -93,9 +93,12 @@ def read_manifest(folder: Path) -> Manifest:
             raw = file.read()
         content = json.loads(raw.decode("utf-8", "surrogatepass"))
     except (FileNotFoundError, NotADirectoryError):
-        raise MarginRankError(
-            f"{folder}: expected a data set, a folder with a {MANIFEST} that write_dataset made; got "
-            f"{'a folder without one' if folder.is_dir() else 'a file' if folder.exists() else 'nothing'}."
+        raise MarginRankError.saying(
+            "{folder!s}: expected a data set, a folder with a {manifest!s} that {write_dataset} made; got "
+            "{got!s}.",
+            folder=folder,
+            manifest=MANIFEST,
+            got="a folder without one" if folder.is_dir() else "a file" if folder.exists() else "nothing",
         ) from None
     except NotAFileError as error:
         raise MarginRankError(f"{path}: {error.strerror}.") from None

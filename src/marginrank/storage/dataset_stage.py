@@ -105,9 +105,10 @@ class Stage:
     def finish(self) -> None:
         """Write what is left."""
         if self._skip:
-            raise MarginRankError(
+            raise MarginRankError.saying(
                 "The rows end before those that were written already; this is not the source that the "
-                "writing was started with. Start anew, without resume."
+                "writing was started with.",
+                "Start anew, with {overwrite=True} in place of {resume=True}.",
             )
         if self._open is not None:
             self._place(*self._open[1:])
@@ -224,9 +225,10 @@ class Stage:
         try:
             journal = json.loads((self._folder / JOURNAL).read_bytes())
             if journal["identity"] != json.loads(json.dumps(self._identity)):
-                raise MarginRankError(
-                    f"{self._folder} was left by a writing from another source or with other options. Repeat "
-                    "it with these, or start anew, without resume."
+                raise MarginRankError.saying(
+                    "{folder!s} was left by a writing from another source or with other options.",
+                    "Repeat it with these, or start anew, with {overwrite=True} in place of {resume=True}.",
+                    folder=self._folder,
                 )
             self._take_up(journal)
         except FileNotFoundError:
@@ -234,8 +236,9 @@ class Stage:
         except MarginRankError:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
-            raise MarginRankError(
-                f"{self._folder / JOURNAL} is damaged; start anew, without resume."
+            raise MarginRankError.saying(
+                "{journal!s} is damaged; start anew, with {overwrite=True} in place of {resume=True}.",
+                journal=self._folder / JOURNAL,
             ) from None
 
     def _take_up(self, journal: dict[str, Any]) -> None:

@@ -155,9 +155,9 @@ class DiskDataset(RankingData):
 
     def normalized_by_query(self) -> NoReturn:
         """Refuse: the result is dense and in memory."""
-        raise MarginRankError(
-            "Data on disk are not normalised within queries: normalise blocks before they are written, by "
-            "RankingData.normalized_by_query()."
+        raise MarginRankError.saying(
+            "Data on disk are not normalised within queries: normalise blocks before they are written.",
+            "{RankingData.normalized_by_query()} does that.",
         )
 
     def _vectors(self, manifest: Manifest) -> dict[str, Any]:

@@ -98,9 +98,12 @@ class StageFolder:
         try:
             yield
         except OSError as error:
-            kept = " What was written before is kept for resume=True." if self.has_journal else ""
-            raise MarginRankError(
-                f"{self._target} cannot be written: {error.strerror or error}.{kept}"
+            kept = ["What was written before is kept for {resume=True}."] if self.has_journal else []
+            raise MarginRankError.saying(
+                "{target!s} cannot be written: {why!s}.",
+                *kept,
+                target=self._target,
+                why=error.strerror or error,
             ) from error
 
     def put_in_place(self, *, overwrite: bool) -> None:
@@ -211,7 +214,9 @@ def check_target(target: Path, overwrite: bool) -> bool:
     if target.is_symlink() or not (target / MANIFEST).is_file():
         raise MarginRankError(f"{target} is there already and is no data set; write elsewhere.")
     if not overwrite:
-        raise MarginRankError(f"{target} is there already; pass overwrite=True to replace it.")
+        raise MarginRankError.saying(
+            "{target!s} is there already; {pass} {overwrite=True} to replace it.", target=target
+        )
     foreign = sorted(name for name in os.listdir(target) if not _is_part(target / name))
     if foreign:
         raise MarginRankError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError, ParameterError, shown
+from marginrank.exceptions import MarginRankError, ParameterError, Sentence, shown
 from marginrank.metrics import Evaluator, Metric
 from marginrank.metrics.evaluator import mean_over_targets, weighted_means
 from marginrank.parameters import as_list
@@ -100,7 +99,7 @@ def read_evaluation_sets(
     found = []
     for number, (rows, qid) in enumerate(zip(sets, ids, strict=True)):
         X, y = (rows, None) if isinstance(rows, RankingData) else rows
-        with _named("eval_set" if alone else f"eval_set[{number}]"):
+        with _about("eval_set" if alone else f"eval_set[{number}]"):
             data, targets = read(X, y, qid)
         evaluators = tuple(Evaluator(data, metrics, y=target, n_jobs=n_jobs) for target in targets)
         found.append(EvaluationSet(f"validation_{number}", data, metrics, evaluators))
@@ -108,14 +107,14 @@ def read_evaluation_sets(
 
 
 @contextmanager
-def _named(name: str) -> Iterator[None]:
+def _about(name: str) -> Iterator[None]:
     """Put the name of a set before sentences about its X and y, which those of ``fit`` are called, too."""
     try:
         yield
     except MarginRankError as error:
-        if re.search(r"\beval_", str(error)):
+        if error.sentence.parameters & {"eval_set", "eval_qid"}:
             raise
-        raise type(error)(f"{name}: {error}") from error
+        raise error.about(Sentence(f"{{{name}}}: ")) from error
 
 
 class Record:

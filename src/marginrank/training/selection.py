@@ -110,9 +110,9 @@ class Search:
         if not np.isfinite(curve).all():
             raise no_figure(self.parsed)
         if self.rule == "one_se" and counted < 2:
-            raise MarginRankError(
-                "rule='one_se' needs at least two folds, or a validation set of at least two queries; "
-                "use rule='best'."
+            raise MarginRankError.saying(
+                "{rule='one_se'} needs at least two folds, or a validation set of at least two queries; use "
+                "{rule='best'}."
             )
         signed = -curve if self.parsed.higher_is_better else curve
         best = _largest_alpha(alphas, signed <= signed.min())
@@ -181,14 +181,16 @@ class Search:
     def pair_folds(self, n_pairs: int) -> list[tuple[Rows, Rows]]:
         """Split the numbers of explicit pairs."""
         if not isinstance(self.cv, Integral):
-            raise MarginRankError(
-                f"cv must be a number of folds where pairs are learnt from; got {shown(self.cv)}. "
-                "Or pass labelled rows as eval_set."
+            raise MarginRankError.saying(
+                "{cv} must be a number of folds where pairs are learnt from; got {got!s}.",
+                "Or {pass} labelled rows as {eval_set}.",
+                got=shown(self.cv),
             )
         if self.parsed.name != "pairwise_error":
-            raise MarginRankError(
-                f"Held-out pairs tell the pairwise error only; got metric={str(self.parsed)!r}. "
-                "Pass labelled rows as eval_set to select by it."
+            raise MarginRankError.saying(
+                "Held-out pairs tell the pairwise error only; got {metric=}.",
+                "{Pass} labelled rows as {eval_set} to select by it.",
+                metric=str(self.parsed),
             )
         return _dealt(n_pairs, int(self.cv), "pairs")
 
@@ -266,9 +268,12 @@ def _largest_alpha(alphas: Vector, candidates: NDArray[np.bool_]) -> int:
 
 def _check_enough(found: int, folds: int, what: str) -> None:
     if found < folds:
-        raise MarginRankError(
-            f"cv={shown(folds)} wants as many folds, but there are {found} {what}; give a smaller cv, "
-            "or an eval_set."
+        raise MarginRankError.saying(
+            "{cv=} wants as many folds, but there are {found:d} {what!s}; give a smaller {cv}, or "
+            "{eval_set}.",
+            cv=folds,
+            found=found,
+            what=what,
         )
 
 

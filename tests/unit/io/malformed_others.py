@@ -116,13 +116,13 @@ BAD = {
     "table without label": (
         mio.load_table,
         b"a,qid\n1,2\n",
-        "<bytes>: expected a column 'label' for the label, got a, qid. Pass label= the name of the column.",
+        "<bytes>: expected a column 'label' for the label, got a, qid. Name it with label=COLUMN.",
     ),
     "table without qid": (
         mio.load_table,
         b"a,label\n1,2\n",
         "<bytes>: expected a column 'qid' for the qid, got a, label. "
-        "Pass qid= the name of the column, or None.",
+        "Name it with qid=COLUMN. If there is none, pass qid=None.",
     ),
     "group of many digits": (
         mio.load_group,

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import click
 
+from marginrank.cli.command import Command
 from marginrank.cli.files.reading import known_docids, labelled, read_data, read_scores
 from marginrank.cli.options import shared as options
 from marginrank.cli.output.printing import print_json
 from marginrank.metrics.comparison import compare as compare_scores
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("data")
 @click.argument("scores_a")
 @click.argument("scores_b")
 @options.metric
 @options.flavor
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the resampling tests."
+    "--seed",
+    "random_state",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of the resampling tests.",
 )
 @click.option(
-    "--resamples", type=click.IntRange(min=1), default=9999, show_default=True, help="Resamples of each test."
+    "--resamples",
+    "n_resamples",
+    type=click.IntRange(min=1),
+    default=9999,
+    show_default=True,
+    help="Resamples of each test.",
 )
 @options.reading()
 @options.jobs
@@ -31,10 +42,10 @@ def compare(
     scores_b: str,
     metrics: tuple[str, ...],
     flavor: str,
-    seed: int,
-    resamples: int,
+    random_state: int,
+    n_resamples: int,
     reading: options.Reading,
-    jobs: int | None,
+    n_jobs: int | None,
     as_json: bool,
 ) -> None:
     """Compare SCORES_A with SCORES_B on the queries of DATA.
@@ -58,9 +69,9 @@ def compare(
         metrics=list(metrics),
         flavor=flavor,
         docid=known_docids(rows),
-        n_resamples=resamples,
-        random_state=seed,
-        n_jobs=jobs,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        n_jobs=n_jobs,
     )
     if as_json:
         print_json(found.to_dict())

@@ -7,6 +7,7 @@ from typing import cast
 import click
 
 from marginrank.cli import interrupts
+from marginrank.cli.command import Command
 from marginrank.cli.files.conversion import (
     FORMATS,
     format_named,
@@ -25,7 +26,7 @@ from marginrank.io import DiskDataset
 _EVERY = tuple(FORMATS)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("source")
 @click.argument("destination")
 @options.reading("--from", formats=_EVERY, help="Format of SOURCE, if its ending does not tell.")

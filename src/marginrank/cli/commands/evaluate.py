@@ -7,6 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
+from marginrank.cli.command import Command
 from marginrank.cli.files.reading import (
     keep_apart,
     known_docids,
@@ -24,7 +25,7 @@ from marginrank.metrics import Evaluation
 from marginrank.metrics import evaluate as evaluate_scores
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("data", nargs=-1, required=True)
 @click.argument("scores")
 @options.metric
@@ -42,7 +43,7 @@ def evaluate(
     per_query: str | None,
     reading: options.Reading,
     workers: Workers | None,
-    jobs: int | None,
+    n_jobs: int | None,
     as_json: bool,
 ) -> None:
     """Measure SCORES, one a line, against the labels of DATA.
@@ -60,9 +61,9 @@ def evaluate(
     if per_query == "-" and as_json:
         raise click.UsageError("--per-query - and --json would mix on standard output.")
     keep_apart([per_query], [*data, scores])
-    rows, values = _scored(data, scores, reading, workers, jobs)
+    rows, values = _scored(data, scores, reading, workers, n_jobs)
     labelled(rows, data[0])
-    found = measure(rows, values, metrics, flavor, jobs)
+    found = measure(rows, values, metrics, flavor, n_jobs)
     if per_query is not None:
         write_per_query(per_query, found)
     if as_json:
@@ -72,7 +73,7 @@ def evaluate(
 
 
 def _scored(
-    data: tuple[str, ...], scores: str, reading: options.Reading, workers: Workers | None, jobs: int | None
+    data: tuple[str, ...], scores: str, reading: options.Reading, workers: Workers | None, n_jobs: int | None
 ) -> tuple[RankingData, Any]:
     """Return the rows and their scores, which a file holds or a model gives."""
     if scores.lower().endswith(".mrk"):
@@ -80,7 +81,7 @@ def _scored(
         from marginrank.model import RankingModel
 
         model = RankingModel.load(scores)
-        return scored(model, data, reading, workers, ignore_unknown=False, jobs=jobs, comments=True)
+        return scored(model, data, reading, workers, ignore_unknown=False, n_jobs=n_jobs, comments=True)
     if workers is None:
         rows = read_data(data[0], reading)
     else:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import click
 
+from marginrank.cli.command import Command
 from marginrank.cli.files.reading import read_data
 from marginrank.cli.options import shared as options
 from marginrank.cli.output.printing import (
@@ -21,12 +22,12 @@ from marginrank.inspection import inspect as inspect_data
 _SHOWN = 8
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("data")
 @options.reading()
 @options.jobs
 @options.as_json
-def inspect(data: str, reading: options.Reading, jobs: int | None, as_json: bool) -> None:
+def inspect(data: str, reading: options.Reading, n_jobs: int | None, as_json: bool) -> None:
     """Look through DATA before training on it.
 
     Reports sizes, labels, the pairs that count, queries without any, duplicated rows, constant and badly
@@ -36,7 +37,7 @@ def inspect(data: str, reading: options.Reading, jobs: int | None, as_json: bool
     Example:
       marginrank inspect train.txt.gz
     """
-    found = _as_files_count(inspect_data(read_data(data, reading), n_jobs=jobs), reading.first_feature)
+    found = _as_files_count(inspect_data(read_data(data, reading), n_jobs=n_jobs), reading.first_feature)
     if as_json:
         print_json(found.to_dict())
     else:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from marginrank.cli import interrupts
+from marginrank.cli.command import Command
 from marginrank.cli.files.used_columns import UsedColumns, used_columns
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.path_methods import choose_path, compute_path, path_options
@@ -19,12 +20,12 @@ from marginrank.cli.output.printing import counted, print_facts, print_json, rou
 from marginrank.cli.output.progress import PathBar
 from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import InterruptedWarning, MarginRankError
 from marginrank.metrics import Metric
 from marginrank.model import RankingModel
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("data")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the chosen model (.mrk).")
 @click.option(
@@ -45,6 +46,7 @@ from marginrank.model import RankingModel
 )
 @click.option(
     "--points",
+    "n_alphas",
     type=click.IntRange(min=2),
     default=200,
     show_default=True,
@@ -62,9 +64,9 @@ def path(
     files: TrainingFiles,
     metric: Metric | None,
     rule: str,
-    points: int,
+    n_alphas: int,
     keep_partial: bool,
-    jobs: int | None,
+    n_jobs: int | None,
     as_json: bool,
     **parameters: Any,
 ) -> int:
@@ -91,11 +93,11 @@ def path(
         )
     used = used_columns(rows) if name != "kernel" else UsedColumns(None, rows.n_features)
     started = perf_counter()
-    found = _computed(name, used.of(rows), chosen, keep_partial, jobs)
+    found = _computed(name, used.of(rows), chosen, keep_partial, n_jobs)
     seconds = perf_counter() - started
     if alpha is not None:
         found.coef_at(alpha)  # an alpha that is not on the path is refused before anything is written
-    curve = measure_path(found, None if checked is None else used.of(checked), metric, rule, points)
+    curve = measure_path(found, None if checked is None else used.of(checked), metric, rule, n_alphas)
     if output is not None:
         model = used.widened(_model(found, curve, alpha, files))
         with interrupts.orderly(writes=True):
@@ -127,13 +129,13 @@ def _check_usage(
     output, plot, table = written
     asked = {"--metric": metric, "--rule one_se": None if rule == "best" else rule}
     for option, value in asked.items():
-        if value is not None and files.validate is None:
+        if value is not None and files.eval_set is None:
             raise click.UsageError(f"{option} needs --validate, which names the data to choose on.")
-    if output is not None and files.validate is None and alpha is None:
+    if output is not None and files.eval_set is None and alpha is None:
         raise click.UsageError(
             "-o needs --validate, which names the data to choose on, or --alpha, which names the model."
         )
-    if alpha is not None and files.validate is not None:
+    if alpha is not None and files.eval_set is not None:
         raise click.UsageError("--alpha names the model that -o writes, and --validate chooses it; give one.")
     if alpha is not None and output is None:
         raise click.UsageError("--alpha names the model that -o writes; give -o, too.")
@@ -145,12 +147,12 @@ def _check_usage(
 
 
 def _computed(
-    name: str, rows: RankingData, parameters: dict[str, Any], keep_partial: bool, jobs: int | None
+    name: str, rows: RankingData, parameters: dict[str, Any], keep_partial: bool, n_jobs: int | None
 ) -> Any:
     """Return the path; after Ctrl-C its part so far, if that is wanted."""
     with interrupts.orderly(writes=False), PathBar() as bar, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The path was interrupted")  # it is said below
-        found = compute_path(name, rows, parameters, bar, jobs)
+        warnings.simplefilter("ignore", InterruptedWarning)  # it is said below
+        found = compute_path(name, rows, parameters, bar, n_jobs)
     if found.status_ == "interrupted":
         if not keep_partial:
             raise KeyboardInterrupt

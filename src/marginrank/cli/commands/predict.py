@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from marginrank.cli.command import Command
 from marginrank.cli.files.reading import keep_apart, read_data, write_scores
 from marginrank.cli.files.unknown_features import refuse_unknown
 from marginrank.cli.options import shared as options
@@ -20,7 +21,7 @@ from marginrank.exceptions import MarginRankError
 from marginrank.model import RankingModel, align_width, model_matrix
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("model")
 @click.argument("data", nargs=-1, required=True)
 @click.option("-o", "--output", default="-", help="Where the scores go, one a line.  [default: stdout]")
@@ -36,7 +37,7 @@ def predict(
     reading: options.Reading,
     ignore_unknown: bool,
     workers: Workers | None,
-    jobs: int | None,
+    n_jobs: int | None,
     as_json: bool,
 ) -> None:
     """Score the rows of DATA with MODEL, in their order.
@@ -54,7 +55,7 @@ def predict(
     """
     keep_apart([output], [model, *data])
     loaded = RankingModel.load(model)
-    rows, scores = scored(loaded, data, reading, workers, ignore_unknown=ignore_unknown, jobs=jobs)
+    rows, scores = scored(loaded, data, reading, workers, ignore_unknown=ignore_unknown, n_jobs=n_jobs)
     files = data[0] if len(data) == 1 else list(data)
     report = {"model": model, "data": files, "rows": rows.n_rows, "queries": rows.n_queries}
     if not as_json:
@@ -73,13 +74,13 @@ def scored(
     workers: Workers | None,
     *,
     ignore_unknown: bool,
-    jobs: int | None,
+    n_jobs: int | None,
     comments: bool = False,
 ) -> tuple[RankingData, list[float]]:
     """Read rows and score them, here or on workers; from there comments come only if they are wanted."""
     if workers is None:
         rows = read_data(data[0], reading)
-        return rows, scores_of(model, rows, ignore_unknown, jobs, reading.first_feature)
+        return rows, scores_of(model, rows, ignore_unknown, n_jobs, reading.first_feature)
     with workers.connected() as cluster:
         found = worker_rows(data, reading, cluster, comments=comments)
         return found.known, worker_scores(model, found, ignore_unknown, reading.first_feature).tolist()

@@ -10,6 +10,7 @@ import numpy as np
 from click.core import ParameterSource
 
 from marginrank.cli import interrupts
+from marginrank.cli.command import Command
 from marginrank.cli.commands.evaluate import measure, print_evaluation, summary
 from marginrank.cli.files.used_columns import UsedColumns, used_columns
 from marginrank.cli.options import shared as options
@@ -31,7 +32,7 @@ from marginrank.model import RankingModel
 _WORKERS = ("workers", "workers_left", "repeated")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("data", nargs=-1, required=True)
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The model file (.mrk).")
 @method_options
@@ -42,7 +43,8 @@ _WORKERS = ("workers", "workers_left", "repeated")
 @click.option("--keep-partial", is_flag=True, help="After Ctrl-C, write the best model so far.")
 @click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    "random_state",
+    type=click.IntRange(0, 2**32 - 1),
     default=0,
     show_default=True,
     help="Seed of what is drawn: landmarks and frequencies of kernels. Nothing else is random.",
@@ -57,8 +59,8 @@ def train(
     flavor: str,
     method: str | None,
     keep_partial: bool,
-    seed: int,
-    jobs: int | None,
+    random_state: int,
+    n_jobs: int | None,
     as_json: bool,
     **parameters: Any,
 ) -> int:
@@ -82,7 +84,7 @@ def train(
     parameters = check_parameters(method, parameters, pairs=files.pairs is not None)
     if job is not None:
         job.check(method, parameters, files)
-    ranker = make_ranker(method, parameters | _selection(metrics, flavor), jobs, seed)
+    ranker = make_ranker(method, parameters | _selection(metrics, flavor), n_jobs, random_state)
     if job is None:
         done = _train_here(ranker, files, keep_partial, linear=method != "kernel")
     else:
@@ -92,17 +94,17 @@ def train(
         model = done.used.widened(model)
     found = None
     if done.checked is not None:
-        found = measure(done.checked, done.scores, metrics, flavor, jobs)
+        found = measure(done.checked, done.scores, metrics, flavor, n_jobs)
     with interrupts.orderly(writes=True):
         model.save(output)
-    report = {"model": output, "method": method, "seed": seed, **_report(ranker, done)}
+    report = {"model": output, "method": method, "seed": random_state, **_report(ranker, done)}
     if as_json:
         print_json({**report, "validation": None if found is None else summary(found)})
     else:
         print_facts(_facts(report))
         if found is not None:
             click.echo()
-            print_evaluation(f"on {files.validate}", found)
+            print_evaluation(f"on {files.eval_set}", found)
     return interrupts.INTERRUPTED if done.interrupted else 0
 
 

@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from marginrank.cli import interrupts
+from marginrank.cli.command import Command
 from marginrank.cli.files.used_columns import UsedColumns, used_columns
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.methods import (
@@ -43,7 +44,7 @@ def _search_options(command: Any) -> Any:
     return command
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("data")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Also write the chosen model (.mrk).")
 @_search_options
@@ -57,7 +58,7 @@ def tune(
     files: TrainingFiles,
     metric: Metric | None,
     keep_partial: bool,
-    jobs: int | None,
+    n_jobs: int | None,
     as_json: bool,
     **parameters: Any,
 ) -> int:
@@ -79,7 +80,7 @@ def tune(
     check_outputs(files, output)
     rows, checked = files.read()
     used = used_columns(rows) if method != "kernel" else UsedColumns(None, rows.n_features)
-    ranker = make_ranker(method, chosen | ({} if metric is None else {"metric": metric}), jobs)
+    ranker = make_ranker(method, chosen | ({} if metric is None else {"metric": metric}), n_jobs)
     started = perf_counter()
     with interrupts.orderly(writes=False):
         interrupted = _fit(ranker, used.of(rows), None if checked is None else used.of(checked), keep_partial)
@@ -149,7 +150,7 @@ def _report(ranker: Any, files: TrainingFiles, rows: RankingData) -> dict[str, A
         "queries": rows.n_queries,
         "features": rows.n_features,
         "metric": selects_by(ranker),
-        "selected_on": files.validate,
+        "selected_on": files.eval_set,
         "search": search,
         "alpha": ranker.alpha_,
         "value": ranker.best_score_,

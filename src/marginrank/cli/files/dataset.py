@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from marginrank.cli import interrupts
+from marginrank.cli.command import spelled
 from marginrank.cli.options import shared as options
 from marginrank.cli.output.printing import counted
 from marginrank.cli.output.progress import WritingBar
@@ -51,10 +52,10 @@ class Writing:
 
     def check(self, kind: str) -> None:
         """Refuse options that another format does not know, and contradictions."""
-        asked = {f"--{name.replace('_', '-')}": value for name, value in self.__dict__.items() if value}
+        asked = [name for name, value in self.__dict__.items() if value]
         if kind != "mrd" and asked:
             raise click.UsageError(
-                f"{next(iter(asked))} is for data sets on disk (.mrd), but {kind} is written."
+                f"{spelled(asked[0])} is for data sets on disk (.mrd), but {kind} is written."
             )
 
     @property

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from marginrank.cli.command import spelled
 from marginrank.cli.options.shared import Decorator
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import parse_metric
@@ -239,12 +240,6 @@ def choose_method(named: str | None, given: dict[str, Any]) -> str:
     return next((method for key, method in _CHOOSERS.items() if given.get(key) is not None), "ranksvm")
 
 
-def _spelling(key: str) -> str:
-    """Return an option as it is typed, from the name of its parameter."""
-    options = {one.name: one.opts for one in click.get_current_context().command.params}
-    return max(options[key], key=len)
-
-
 def check_parameters(name: str, given: dict[str, Any], *, pairs: bool) -> dict[str, Any]:
     """Return the parameters that were given; one that the method does not have is misuse."""
     method = METHODS[name]
@@ -254,7 +249,7 @@ def check_parameters(name: str, given: dict[str, Any], *, pairs: bool) -> dict[s
     for key in parameters:
         if key not in method.parameters:
             owners = " or ".join(f"--method {n}" for n, one in METHODS.items() if key in one.parameters)
-            raise click.UsageError(f"{_spelling(key)} is for {owners}, not for {name}.")
+            raise click.UsageError(f"{spelled(key)} is for {owners}, not for {name}.")
     solver = parameters.get("solver", "auto")
     if solver not in method.solvers:
         raise click.UsageError(

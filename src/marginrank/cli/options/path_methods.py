@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from marginrank.cli.command import spelled
 from marginrank.cli.options.methods import STRUCTURED_OPTIONS
 from marginrank.cli.options.shared import Decorator
 from marginrank.data import RankingData
@@ -97,9 +98,7 @@ def choose_path(named: str | None, given: dict[str, Any], *, pairs: bool) -> tup
     for key in parameters:
         if key not in PATH_METHODS[name].parameters:
             owners = " or ".join(one.owner for one in PATH_METHODS.values() if key in one.parameters)
-            raise click.UsageError(
-                f"--{key.replace('_', '-')} is for {owners}, not for {PATH_METHODS[name].owner}."
-            )
+            raise click.UsageError(f"{spelled(key)} is for {owners}, not for {PATH_METHODS[name].owner}.")
     if "pairs_per_row" in parameters and parameters.get("graph") != "sampled":
         raise click.UsageError("--pairs-per-row is for --graph sampled.")
     return name, parameters

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from marginrank.cli.command import spelled
 from marginrank.exceptions import MarginRankError
 from marginrank.io import FORMATS
 from marginrank.metrics import FLAVORS, parse_metric
@@ -40,7 +41,13 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 as_json: Decorator = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 jobs: Decorator = click.option(
-    "-j", "--jobs", type=int, default=None, callback=_check_jobs, help="Threads; by default all processors."
+    "-j",
+    "--jobs",
+    "n_jobs",
+    type=int,
+    default=None,
+    callback=_check_jobs,
+    help="Threads; by default all processors.",
 )
 flavor: Decorator = click.option(
     "--flavor",
@@ -88,10 +95,10 @@ class Reading:
     zero_based: bool = False
     max_feature: int | None = None
     max_expansion: float | None = None
-    label_column: str | None = None
-    qid_column: str | None = None
-    weight_column: str | None = None
-    docid_column: str | None = None
+    label: str | None = None
+    qid: str | None = None
+    weight: str | None = None
+    docid: str | None = None
     no_qid: bool = False
 
     @property
@@ -109,9 +116,7 @@ class Reading:
             if field not in known and not (field == "no_qid" and known is _TABLE):
                 kinds = (("LETOR text", _TEXT), ("tables", _TABLE), (".npz", _ARRAYS))
                 meant = " and ".join(kind for kind, fields in kinds if field in fields) or "tables"
-                raise click.UsageError(
-                    f"--{field.replace('_', '-')} is for {meant}, but {path} is read as {format}."
-                )
+                raise click.UsageError(f"{spelled(field)} is for {meant}, but {path} is read as {format}.")
         arguments = {known[field]: value for field, value in asked.items() if field in known}
         return arguments | ({"qid": None} if self.no_qid else {})
 
@@ -120,10 +125,10 @@ _ARRAYS = {"max_expansion": "max_expansion"}
 _TEXT = {"missing": "missing", "zero_based": "zero_based", "max_feature": "max_feature", **_ARRAYS}
 _TABLE = {
     "missing": "missing",
-    "label_column": "label",
-    "qid_column": "qid",
-    "weight_column": "weight",
-    "docid_column": "docid",
+    "label": "label",
+    "qid": "qid",
+    "weight": "weight",
+    "docid": "docid",
     **_ARRAYS,
 }
 _KNOWN = {"letor": _TEXT, "lightgbm": _TEXT, "csv": _TABLE, "parquet": _TABLE, "npz": _ARRAYS}
@@ -140,11 +145,15 @@ _READING = (
         type=click.FloatRange(min=1),
         help="The most that a packed file may expand, as a multiple of its size.  [default: 200]",
     ),
-    click.option("--label-column", help="Column of a table with the labels.  [default: label]"),
-    click.option("--qid-column", help="Column of a table with the query ids.  [default: qid]"),
+    click.option("--label-column", "label", help="Column of a table with the labels.  [default: label]"),
+    click.option("--qid-column", "qid", help="Column of a table with the query ids.  [default: qid]"),
     click.option("--no-qid", is_flag=True, help="A table without query ids: one ranking of all rows."),
-    click.option("--weight-column", help="Column of a table with row weights.  [default: weight, if there]"),
-    click.option("--docid-column", help="Column of a table with document ids.  [default: docid, if there]"),
+    click.option(
+        "--weight-column", "weight", help="Column of a table with row weights.  [default: weight, if there]"
+    ),
+    click.option(
+        "--docid-column", "docid", help="Column of a table with document ids.  [default: docid, if there]"
+    ),
 )
 
 
@@ -160,7 +169,7 @@ def reading(
         @functools.wraps(command)
         def wrapped(**parameters: Any) -> Any:
             asked = {name: parameters.pop(name) for name in Reading.__dataclass_fields__}
-            if asked["no_qid"] and asked["qid_column"]:
+            if asked["no_qid"] and asked["qid"]:
                 raise click.UsageError("--qid-column and --no-qid contradict each other.")
             return command(reading=Reading(**asked), **parameters)
 

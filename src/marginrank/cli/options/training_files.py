@@ -26,7 +26,7 @@ class TrainingFiles:
     pairs: str | None
     pairs_by: str
     weights: str | None
-    validate: str | None
+    eval_set: str | None
     normalize: str
     ignore_unknown: bool
     reading: options.Reading
@@ -39,7 +39,7 @@ class TrainingFiles:
     @property
     def names(self) -> tuple[str | None, ...]:
         """The files that are read."""
-        return self.data, self.pairs, self.weights, self.validate
+        return self.data, self.pairs, self.weights, self.eval_set
 
     def check(self) -> None:
         """Refuse what cannot work before any file is read."""
@@ -55,11 +55,11 @@ class TrainingFiles:
         rows = read_data(self.data, self.reading)
         if self.weights is not None:
             rows = with_weights(rows, self.weights)
-        if self.validate is None:
+        if self.eval_set is None:
             checked = None
         else:
-            found = read_data(self.validate, self.reading)
-            labelled(found, self.validate)
+            found = read_data(self.eval_set, self.reading)
+            labelled(found, self.eval_set)
             checked = aligned(found, rows, self.ignore_unknown, self.reading.first_feature)
         if self.normalize == "query":
             rows = rows.normalized_by_query()
@@ -90,7 +90,7 @@ _OPTIONS: tuple[options.Decorator, ...] = (
     click.option("--pairs", type=click.Path(dir_okay=False), help="CSV of winner,loser[,weight[,margin]]."),
     options.pairs_by,
     click.option("--weights", type=click.Path(dir_okay=False), help="One weight a row, one a line."),
-    click.option("--validate", type=click.Path(), help="Data to select on, and to report on."),
+    click.option("--validate", "eval_set", type=click.Path(), help="Data to select on, and to report on."),
     options.reading(),
     options.ignore_unknown,
 )

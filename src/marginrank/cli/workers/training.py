@@ -78,7 +78,7 @@ class WorkerJob:
             cluster.checkpoint = self.journal
             at_first = len(cluster.workers())
             rows = self._rows(files, cluster)
-            checked = None if files.validate is None else _validation(files, rows, cluster)
+            checked = None if files.eval_set is None else _validation(files, rows, cluster)
             started = perf_counter()
             interrupted = self._fit(ranker, rows, checked if selects else None, keep_partial)
             seconds = perf_counter() - started
@@ -125,7 +125,7 @@ class WorkerJob:
 
 def _validation(files: TrainingFiles, like: RankingData, cluster: Cluster) -> WorkerRows | RankingData:
     """Return validation rows: those of a data set on disk on the workers, others here."""
-    path = str(files.validate)
+    path = str(files.eval_set)
     if is_dataset(path, files.reading):
         found = validation_rows(path, files.reading, like, files.ignore_unknown, cluster)
         labelled(found.known, path)

@@ -145,9 +145,9 @@ class SingleTarget(StructuredLoss):
 def query_factor(view: TrainingView, counted: NDArray[np.bool_]) -> Vector:
     """Return the factor of each query that makes the risk a mean over the counted ones."""
     if view.sample_weight is not None:
-        raise MarginRankError(
-            "Structured targets take no sample_weight, because a row stands once in a ranking. "
-            "Weigh whole queries with query_weight."
+        raise MarginRankError.saying(
+            "Structured targets take no {sample_weight}, because a row stands once in a ranking.",
+            "Weigh whole queries with {query_weight}.",
         )
     weight = np.ones(len(counted)) if view.query_weight is None else view.query_weight
     weight = np.where(counted, weight, 0.0)

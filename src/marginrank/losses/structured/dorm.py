@@ -86,18 +86,25 @@ class DormLoss(SingleTarget):
 
 def _check_labels(y: Vector) -> None:
     if y.min() < 0.0 or y.max() > _LARGEST_LABEL:
-        raise MarginRankError(
-            f"feature_map='dorm' has the gain 2**label - 1 and needs labels from 0 to {_LARGEST_LABEL:g}; "
-            f"got labels from {y.min():g} to {y.max():g}. Shift or scale them, or use feature_map='po'."
+        raise MarginRankError.saying(
+            "{feature_map='dorm'} has the gain 2**label - 1 and needs labels from 0 to {most:g}; got labels "
+            "from {low:g} to {high:g}.",
+            "Shift or scale them, or use {feature_map='po'}.",
+            most=_LARGEST_LABEL,
+            low=y.min(),
+            high=y.max(),
         )
 
 
 def _check_size(longest: int) -> None:
     if longest > LARGEST_ASSIGNMENT:
-        raise MarginRankError(
-            f"feature_map='dorm' assigns ranks to up to {LARGEST_ASSIGNMENT} rows of a query with many "
-            f"grades, in time that grows with the cube of their number; the longest one has {longest}. Use "
-            "feature_map='po', fewer grades, or rank_weight='discount' without a cut-off, which takes a sort."
+        raise MarginRankError.saying(
+            "{feature_map='dorm'} assigns ranks to up to {most:d} rows of a query with many grades, in time "
+            "that grows with the cube of their number; the longest one has {longest:d}.",
+            "Use {feature_map='po'} or fewer grades.",
+            "{rank_weight='discount'} without a cut-off takes a sort only.",
+            most=LARGEST_ASSIGNMENT,
+            longest=longest,
         )
 
 

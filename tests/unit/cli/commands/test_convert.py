@@ -11,8 +11,8 @@ import pytest
 from marginrank import RankingData, dump_letor, load_letor
 from marginrank import io as mio
 from marginrank.cli.app import cli as commands
+from marginrank.cli.command import DataError
 from marginrank.cli.files.conversion import FORMATS
-from marginrank.exceptions import MarginRankError
 
 ROWS = b"""2 qid:q1 1:0.5 3:1.25 #docid = A inc = 1
 0 qid:q1 2:-0.75 #docid = B
@@ -50,9 +50,7 @@ def test_labels_become_qrels_and_come_back(folder):
 
 def test_rows_without_a_judgement_are_an_error_or_get_a_label(folder):
     (folder / "b.qrels").write_text("q1 0 A 6\nq1 0 X 1\n")
-    with pytest.raises(
-        MarginRankError, match=r"got none for document 'B' of query 'q1' \(row 1, .*--unjudged"
-    ):
+    with pytest.raises(DataError, match=r"got none for document 'B' of query 'q1' \(row 1, .*--unjudged"):
         convert("b.qrels", "b.txt", "--data", "rows.txt")
     done = convert("b.qrels", "b.txt", "--data", "rows.txt", "--unjudged", "0")
     assert load_letor(folder / "b.txt").y.tolist() == [6, 0, 0]
@@ -125,7 +123,7 @@ def test_what_the_source_is_about_is_never_left_out(folder, source, destination,
     (folder / "a.scores").write_text("1\n2\n3\n")
     (folder / "w.weight").write_text("1\n2\n3\n")
     (folder / "g.query").write_text("2\n1\n")
-    with pytest.raises(MarginRankError, match=sentence):
+    with pytest.raises(DataError, match=sentence):
         convert(source, destination, "--data", "rows.txt")
     assert not (folder / destination).exists()
 
@@ -136,7 +134,7 @@ def test_trec_files_need_ids(folder, destination):
     (folder / "nameless.txt").write_bytes(rows)
     (folder / "a.scores").write_text("1\n2\n3\n")
     source = ["a.scores", destination, "--data", "nameless.txt"]
-    with pytest.raises(MarginRankError, match=r"row 1 \(counted from 0\) has no document id"):
+    with pytest.raises(DataError, match=r"row 1 \(counted from 0\) has no document id"):
         convert(*(source if destination == "x.run" else ["nameless.txt", destination]))
 
 

@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from marginrank import RankingData, RankingModel, dump_letor, load_letor
 from marginrank.cli.app import run as command
-from marginrank.cli.wording import for_the_command_line
+from marginrank.cli.commands.path import path as path_command
+from marginrank.cli.words import in_options
 from marginrank.metrics import evaluate
 from marginrank.paths import kernel_rank_path, rank_path, rank_rls_path, structured_rank_path
 from marginrank.paths.linear_path import _warn
@@ -122,7 +123,7 @@ def test_without_validation_alpha_names_the_model_that_is_written(run, folder, o
 
 def test_an_alpha_off_the_path_is_refused_before_anything_is_written(run, folder):
     said = run("train.txt", "--alpha", "1e9", "-o", "off.mrk", "--csv", "off.csv", code=1)
-    assert "Give another --alpha-max or --alpha-min" in said
+    assert "another --alpha-max or --alpha-min" in said
     assert not (folder / "off.mrk").exists()
     assert not (folder / "off.csv").exists()
 
@@ -283,6 +284,6 @@ def test_a_path_that_stalls_is_told_in_the_words_of_options():
     with pytest.warns(ConvergenceWarning) as caught:
         _warn(path)
     assert str(caught[0].message) == sentence
-    said = for_the_command_line(sentence)
+    said = in_options(caught[0].message, path_command)
     assert "certified to --eps 1e-09" in said
     assert "Use a larger --eps or --alpha-min, or scale the features (--scale standard)" in said

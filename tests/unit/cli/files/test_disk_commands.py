@@ -14,7 +14,7 @@ from limits import HANG
 from marginrank import RankingData, dump_letor, load_letor, open_dataset
 from marginrank import io as mio
 from marginrank.cli.app import cli as commands
-from marginrank.exceptions import MarginRankError
+from marginrank.cli.command import DataError
 from marginrank.io import dump_table, load_npz, load_table
 
 
@@ -84,10 +84,10 @@ def test_csv_in_pieces_names_the_row_of_a_cell_that_is_no_number(rows, tmp_path,
     pytest.importorskip("pyarrow")
     monkeypatch.setattr("marginrank.storage.row_source._PIECE", 200)
     (tmp_path / "b.csv").write_text("label,qid,f\n" + "1,a,0.5\n" * 60 + "1,a,word\n")
-    with pytest.raises(MarginRankError, match=r"b\.csv: expected csv data; pyarrow says: .*'word'"):
+    with pytest.raises(DataError, match=r"b\.csv: expected csv data; pyarrow says: .*'word'"):
         run("convert", "b.csv", "b.mrd")
     (tmp_path / "c.csv").write_bytes(gzip.compress(b"label,qid,f\n" + b"1,7,0.5\n" * 60 + b"1,,2\n"))
-    with pytest.raises(MarginRankError, match=r"c\.csv, row 60 \(counted from 0\), column 'qid'"):
+    with pytest.raises(DataError, match=r"c\.csv, row 60 \(counted from 0\), column 'qid'"):
         run("convert", "c.csv", "c.mrd")
 
 
@@ -141,10 +141,10 @@ def test_validation_rows_of_another_width(rows, width, fits):
     dump_letor(RankingData(wide, rows.y, qid=rows.qid), "v.txt")
     run("convert", "v.txt", "v.mrd", "--chunk-rows", "60")
     if not fits:
-        with pytest.raises(MarginRankError, match=r"does not know \(it has 4\): 5, 6\. Use --ignore-unknown"):
+        with pytest.raises(DataError, match=r"does not know \(it has 4\): 5, 6\. Use --ignore-unknown"):
             run("train", "a.mrd", "-o", "m.mrk", "--validate", "v.mrd")
         run("train", "a.mrd", "-o", "m.mrk")
-        with pytest.raises(MarginRankError, match=r"does not know \(it has 4\): 5, 6\."):
+        with pytest.raises(DataError, match=r"does not know \(it has 4\): 5, 6\."):
             run("predict", "m.mrk", "v.mrd")
     reports = [
         json.loads(

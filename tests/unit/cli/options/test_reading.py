@@ -13,8 +13,11 @@ import pytest
 from marginrank import RankingModel, RankSVM, load_letor, write_dataset
 from marginrank.cli.app import COMMANDS, run
 from marginrank.cli.app import cli as commands
+from marginrank.cli.commands.inspect import inspect as inspect_command
+from marginrank.cli.commands.train import train
 from marginrank.cli.options.shared import Reading
-from marginrank.cli.wording import for_the_command_line
+from marginrank.cli.words import in_options
+from marginrank.exceptions import MarginRankError, ParameterError, Sentence
 
 TABLE = "grade,query,w,name,a,b\n2,007,1,X,0.5,\n0,007,2,Y,0.25,1\n1,7,1,Z,0,3\n0,7,1,U,1,2\n"
 COLUMNS = [
@@ -34,7 +37,9 @@ def command(name):
 
 
 def test_every_command_that_reads_data_has_the_same_options():
-    wanted = {f"--{name.replace('_', '-')}" for name in Reading.__dataclass_fields__}
+    wanted = {
+        max(one.opts, key=len) for one in inspect_command.params if one.name in Reading.__dataclass_fields__
+    }
     for name in COMMANDS:
         offered = {option for parameter in command(name).params for option in parameter.opts}
         assert wanted - offered == ({"--format"} if name == "convert" else set()), name
@@ -89,8 +94,12 @@ def test_features_are_counted_as_in_the_file(cli, tmp_path):
             "--label-column is for tables, but a.txt is read as",
         ),
         (["inspect", "t.csv", "--zero-based"], 2, "--zero-based is for LETOR text, but t.csv is read as csv"),
-        (["inspect", "t.csv"], 1, "Name it with --label-column."),
-        (["inspect", "t.csv", "--label-column", "grade"], 1, "--qid-column, or give --no-qid"),
+        (["inspect", "t.csv"], 1, "Name it with --label-column COLUMN."),
+        (
+            ["inspect", "t.csv", "--label-column", "grade"],
+            1,
+            "--qid-column COLUMN. If there is none, give --no-qid",
+        ),
         (["inspect", "t.csv", "--no-qid", "--qid-column", "query"], 2, "contradict"),
         (
             ["inspect", "t.csv", *COLUMNS],
@@ -140,16 +149,30 @@ def test_the_seed_is_reported_and_changes_nothing(cli, tmp_path):
 @pytest.mark.parametrize(
     ("sentence", "words"),
     [
-        ("Use solver='bundle', or loss='squared_hinge'.", "Use --solver bundle, or --loss squared_hinge."),
-        ("n_jobs must be a nonzero integer; got 0.", "--jobs must be a nonzero integer; got 0."),
-        ("expected a finite number, got 'nan'. To read it, pass allow_nonfinite=True.",
-         "expected a finite number, got 'nan'."),
-        ("n_components=9 is more than the 8 rows of X", "--components 9 is more than the 8 rows of X"),
-        ("eval_set: X contains NaN", "--validate: X contains NaN"),
+        (
+            Sentence("Use {solver='bundle'}, or {loss='squared_hinge'}."),
+            "Use --solver bundle, or --loss squared_hinge.",
+        ),
+        (ParameterError("n_jobs", "a nonzero integer", 0), "--jobs must be a nonzero integer; got 0."),
+        (
+            Sentence("expected a finite number, got 'nan'.", "To read it, {pass} {allow_nonfinite=True}."),
+            "expected a finite number, got 'nan'.",
+        ),
+        (
+            Sentence("{n_components=} is more than the 8 rows of X", n_components=9),
+            "--components 9 is more than the 8 rows of X",
+        ),
+        (MarginRankError("X contains NaN").about(Sentence("{eval_set}: ")), "--validate: X contains NaN"),
+        (Sentence("Not better for {target=}.", target={"map": 2.0}), "Not better for --target map=2."),
+        (
+            Sentence("Train without the cut-off ({truncate=False})."),
+            "Train without the cut-off (no --truncate).",
+        ),
+        ("{words} as they are", "{words} as they are"),
     ],
-)  # fmt: skip
+)
 def test_arguments_become_options(sentence, words):
-    assert for_the_command_line(sentence) == words
+    assert in_options(sentence, train) == words
 
 
 def test_the_advice_of_an_unfinished_training_names_options(cli, tmp_path):
