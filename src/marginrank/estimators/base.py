@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
 from marginrank.data.finite import check_finite_results, extremes, finite_arithmetic
-from marginrank.estimators.fitted import FittedRanker, check_labels_given, check_not_twice, check_row_count
+from marginrank.estimators.fitted import FittedRanker, check_not_twice, too_few_rows, without_labels
 from marginrank.estimators.whole_fits import fitted_whole
 from marginrank.exceptions import MarginRankError, Sentence
 from marginrank.losses import ComparesPairs, Loss
@@ -85,17 +85,18 @@ class Ranker(FittedRanker):
         with fitted_whole(self) as best:
             search = self._check_parameters()
             problem = read()
-            self._trained_on_queries = not problem.from_pairs and problem.data.query_ids is not None
-            sets = self._evaluation_sets(problem, eval_set, eval_qid, eval_metric)
+            watched = eval_set is not None or eval_qid is not None or eval_metric is not None
+            sets = self._evaluation_sets(problem, eval_set, eval_qid, eval_metric) if watched else []
             heard: list[Callback] = [] if callbacks is None else check_callbacks(callbacks)
             with one_blas_thread(), finite_arithmetic(partial(self._out_of_range, problem)):
                 with ProgressLine() if self.verbose else nullcontext() as line:
-                    self._count(problem)
                     run = self._run(problem, search, sets, heard if line is None else [line, *heard])
-                    best.is_set_by(lambda: self._set_so_far(run, search))
+                    best.set_best = partial(self._set_so_far, run, search)
+                    if isinstance(problem.loss, ComparesPairs):
+                        self.n_pairs_ = problem.loss.n_pairs
                     found = run.run()
                 result = found.result
-                figures = (found.coef, result.value, result.bound, result.gap)
+                figures = (found.passes, found.coef, result.value, result.bound, result.gap)
                 check_finite_results(partial(self._out_of_range, problem), *figures)
                 self._set(found, search)
             best.is_set = True
@@ -104,15 +105,16 @@ class Ranker(FittedRanker):
 
     def _check_parameters(self) -> Search:
         """Check the parameters before any work is done, and return those of a search."""
+        chooses, search = self._chooses_alpha(), self._search()
         check_choice("scale", self.scale, (None, "standard", "minmax"))
         check_flag(self.warm_start, "warm_start")
         check_verbose(self.verbose)
         check_positive(self.tol, "tol")
         check_count(self.max_iter, "max_iter")
-        if not self._chooses_alpha():
+        if not chooses:
             check_positive(self.alpha, "alpha", "a positive, finite number or 'auto'")
         resolve_threads(self.n_jobs)
-        return self._search()
+        return search
 
     def _chooses_alpha(self) -> bool:
         return isinstance(self.alpha, str) and self.alpha == "auto"
@@ -131,30 +133,35 @@ class Ranker(FittedRanker):
     def _run(
         self, problem: Problem, search: Search, sets: list[EvaluationSet], callbacks: list[Callback]
     ) -> Run:
-        """Return the training that the parameters ask for: by a solver that certifies its gap."""
-        solver, tol = self._solver(problem, search), float(self.tol)
-        spaces = self._spaces(problem)
-        trainers = [CertifiedTrainer(problem.in_space(space), solver, tol) for space in spaces]
-        return self._run_by(trainers, search, sets, callbacks)
+        """Return the training that the parameters ask for."""
+        return self._run_by(self._trainers, problem, search, sets, callbacks)
 
     def _run_by(
         self,
-        trainers: Sequence[Trainer],
+        trainers_of: Callable[[Problem], Sequence[Trainer]],
+        problem: Problem,
         search: Search,
         sets: list[EvaluationSet],
         callbacks: list[Callback],
     ) -> Run:
-        """Return the training at one alpha, on a validation set, or by folds."""
-        problem = trainers[0].problem
-        if not self._searches():
-            recorder = Recorder(sets, problem.space, trainers[0].patience) if sets else None
+        """Return the training at one alpha, on a validation set, or by folds, by one way to fit."""
+        searches = self._searches()
+        trainers = trainers_of(problem)
+        if not searches:
+            trainer = trainers[0]
+            recorder = Recorder(sets, trainer.problem.space, trainer.patience) if sets else None
             start = getattr(self, "coef_", None) if self.warm_start else None
-            return OneAlpha(trainers[0], Place(float(self.alpha), start), callbacks, recorder)
+            return OneAlpha(trainer, Place(float(self.alpha), start), callbacks, recorder)
         if sets:
             return SearchOnSet(trainers, search, callbacks, sets[-1])
         return SearchByFolds(trainers, search, callbacks, problem.folds(search, self.n_jobs))
 
-    def _solver(self, problem: Problem, search: Search) -> Solver:
+    def _trainers(self, problem: Problem) -> Sequence[Trainer]:
+        """Return what fits, for each space: a solver that certifies its gap."""
+        spaces, solver, tol = self._spaces(problem), self._solver(problem), float(self.tol)
+        return [CertifiedTrainer(problem.in_space(space), solver, tol) for space in spaces]
+
+    def _solver(self, problem: Problem) -> Solver:
         """Return what minimises."""
         raise NotImplementedError
 
@@ -168,11 +175,13 @@ class Ranker(FittedRanker):
         """Return the data of labelled rows, and remember their columns."""
         if isinstance(X, RankingData):
             check_not_twice(y, qid, *more.values())
-            return self._of_training(X)
-        check_labels_given(self, y)
+            return self._of_training(X, X.n_queries, X.query_ids is not None)
+        if y is None:
+            raise without_labels(self)
         data = RankingData(X, y, qid=qid, **more)
-        check_row_count(data.X, 2)
-        return self._of_training(data)
+        if data.X.shape[0] < 2:
+            raise too_few_rows(data.X, 2)
+        return self._of_training(data, data.n_queries, data.query_ids is not None)
 
     def _paired(
         self, X: Any, pairs: Any, weight: Any, margin: Any, margin_name: str = "margin"
@@ -185,14 +194,17 @@ class Ranker(FittedRanker):
         if pairs is None:
             raise MarginRankError("fit_pairs needs pairs: row numbers of shape (n_pairs, 2), winner first.")
         X, names = gate.check_matrix(gate.split_frame(X)[0])
-        check_row_count(X, 2)
+        if X.shape[0] < 2:
+            raise too_few_rows(X, 2)
         pairs, weight, margin = gate.check_pairs(pairs, X.shape[0], weight, margin, ("weight", margin_name))
         described = {"pair_weight": weight, "pair_margin": margin}
         return self._of_training(RankingData(X, pairs=pairs, feature_names=names, **described))
 
-    def _of_training(self, data: RankingData) -> RankingData:
-        """Remember the columns of training data."""
-        self.n_features_in_ = data.n_features
+    def _of_training(self, data: RankingData, n_queries: int = 1, has_ids: bool = False) -> RankingData:
+        """Remember queries and columns of training data; pairs know no queries and count as one."""
+        self._trained_on_queries = has_ids
+        self.n_queries_ = n_queries
+        self.n_features_in_ = data.X.shape[1]
         if data.feature_names is not None:
             self.feature_names_in_ = np.array(data.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -211,8 +223,6 @@ class Ranker(FittedRanker):
         self, problem: Problem, eval_set: Any, eval_qid: Any, eval_metric: Any
     ) -> list[EvaluationSet]:
         """Return the validation sets, with what is measured on them."""
-        if eval_set is eval_qid is eval_metric is None:
-            return []
         wanted, given = (self._metrics(), "metric") if eval_metric is None else (eval_metric, "eval_metric")
         metrics = parse_metrics(wanted, "standard", given)
         sets = read_evaluation_sets(eval_set, eval_qid, metrics, self._evaluation_rows, self.n_jobs)
@@ -250,12 +260,6 @@ class Ranker(FittedRanker):
         return f"Training {type(self).__name__} left the range of float64. {reason}"
 
     # What was learnt
-
-    def _count(self, problem: Problem) -> None:
-        """Set the numbers of what is trained on."""
-        self.n_queries_ = problem.n_queries
-        if isinstance(problem.loss, ComparesPairs):
-            self.n_pairs_ = problem.loss.n_pairs
 
     def _set_so_far(self, run: Run, search: Search) -> bool:
         found = run.so_far()

@@ -230,7 +230,8 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             check_not_twice(y, qid, *more.values())
             self._check_width(X)
             return X
-        check_labels_given(self, y)
+        if y is None:
+            raise without_labels(self)
         X, qid = gate.split_frame(X, qid, more.get("group"))
         X = self._check_matrix(X, min_rows=2)
         if qid is not None and qid_name != "qid":
@@ -261,7 +262,8 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         if not (names is not None and hasattr(self, "feature_names_in_")):
             self._check_n_features(X.shape[1])
         validate_data(self, X if names is None else given, reset=False, skip_check_array=True)
-        check_row_count(X, min_rows)
+        if X.shape[0] < min_rows:
+            raise too_few_rows(X, min_rows)
         gate.check_finite(X, names)
         return X
 
@@ -272,21 +274,19 @@ def check_not_twice(*extras: Any) -> None:
         raise MarginRankError("RankingData carries y, qid and weights; do not pass them again.")
 
 
-def check_labels_given(ranker: Any, y: Any) -> None:
-    """Refuse training and scoring without labels."""
-    if y is None:
-        hint = "; to learn from pairs alone, use fit_pairs" if hasattr(ranker, "fit_pairs") else ""
-        raise MarginRankError(
-            f"This {type(ranker).__name__} estimator requires y to be passed, but the target y is None{hint}."
-        )
+def without_labels(ranker: Any) -> MarginRankError:
+    """Return what to raise where training and scoring get no labels."""
+    hint = "; to learn from pairs alone, use fit_pairs" if hasattr(ranker, "fit_pairs") else ""
+    return MarginRankError(
+        f"This {type(ranker).__name__} estimator requires y to be passed, but the target y is None{hint}."
+    )
 
 
-def check_row_count(X: Matrix, least: int) -> None:
-    """Refuse fewer rows, in the words of scikit-learn."""
-    if X.shape[0] < least:
-        raise MarginRankError(
-            f"X has {X.shape[0]} sample(s) (shape={X.shape}) while a minimum of {least} is required."
-        )
+def too_few_rows(X: Matrix, least: int) -> MarginRankError:
+    """Return what to raise, in the words of scikit-learn."""
+    return MarginRankError(
+        f"X has {X.shape[0]} sample(s) (shape={X.shape}) while a minimum of {least} is required."
+    )
 
 
 def _can_be_written(value: Any) -> bool:

@@ -31,8 +31,10 @@ from marginrank.parameters import (
     check_number,
     check_seed,
 )
+from marginrank.solvers import Callback
 from marginrank.system.threads import resolve_threads
-from marginrank.training.fitting import Found, Row, Trainer
+from marginrank.training.evaluation_sets import EvaluationSet
+from marginrank.training.fitting import Found, Row, Run, Trainer
 from marginrank.training.mapped_columns import (
     MappedColumns,
     check_kernel_memory,
@@ -286,9 +288,12 @@ class KernelRankSVM(PairwiseRanker):
     def _searches(self) -> bool:
         return self._chooses_alpha() or self._chooses_gamma()
 
-    def _search(self) -> Search:
-        search = super()._search()
-        return search if self._chooses_alpha() else replace(search, alphas=[self.alpha])
+    def _run(
+        self, problem: Problem, search: Search, sets: list[EvaluationSet], callbacks: list[Callback]
+    ) -> Run:
+        if not self._chooses_alpha():
+            search = replace(search, alphas=[self.alpha])
+        return super()._run(problem, search, sets, callbacks)
 
     def _spaces(self, problem: Problem) -> Sequence[Space]:
         """Return a space for each gamma; maps are fitted on the rows that are trained on."""

@@ -130,11 +130,12 @@ class PairwiseRanker(Ranker):
         return self._fit(read, eval_set, eval_qid, eval_metric, callbacks)
 
     def _check_parameters(self) -> Search:
+        search = super()._check_parameters()
         check_choice("weighting", self.weighting, ("pairs", "queries"))
         check_choice("solver", self.solver, ("auto", *SOLVERS))
-        return super()._check_parameters()
+        return search
 
-    def _solver(self, problem: Problem, search: Search) -> Solver:
-        del problem, search
+    def _solver(self, problem: Problem) -> Solver:
+        del problem
         name = "lbfgs" if self.solver == "auto" else self.solver
         return SOLVERS[name](tol=float(self.tol), max_iter=int(self.max_iter))

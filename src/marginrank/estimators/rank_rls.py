@@ -327,7 +327,7 @@ class RankRLS(Ranker):
         trainer = DirectTrainer(problem, resolve_threads(self.n_jobs))
         if self._searches() and not sets and self.cv is None and problem.n_queries > 1:
             return LeaveQueryOut(trainer, search, callbacks, self.n_jobs)
-        return self._run_by([trainer], search, sets, callbacks)
+        return self._run_by(lambda _: [trainer], problem, search, sets, callbacks)
 
     def _by_iterations(
         self, problem: Problem, search: Search, sets: list[EvaluationSet], callbacks: list[Callback]
@@ -336,7 +336,7 @@ class RankRLS(Ranker):
         trainer = LeastSquaresTrainer(problem, float(self.tol), int(self.max_iter), patience)
         no_alpha = self.regularization == "early_stopping"
         if patience is None or (self._searches() and not no_alpha):
-            return self._run_by([trainer], search, sets, callbacks)
+            return self._run_by(lambda _: [trainer], problem, search, sets, callbacks)
         alpha = 0.0 if no_alpha else float(self.alpha)
         if sets:
             recorder = Recorder(sets, problem.space, patience)

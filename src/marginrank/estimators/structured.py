@@ -265,8 +265,7 @@ class StructuredRankSVM(Ranker):
         check_choice("solver", self.solver, ("auto", *_SOLVERS))
         return super()._check_parameters()
 
-    def _solver(self, problem: Problem, search: Search) -> Solver:
-        del search
+    def _solver(self, problem: Problem) -> Solver:
         name = self.solver
         if name == "auto":
             # Passes of bundle and of quasi-Newton. A grid of alphas: 46 to 97 and 94 to 166 on OHSUMED and

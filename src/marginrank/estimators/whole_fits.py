@@ -11,19 +11,18 @@ from marginrank.system.threads import one_blas_thread
 
 
 class BestSoFar:
-    """What a fit that is interrupted falls back on."""
+    """What a fit that is interrupted falls back on.
 
-    def __init__(self) -> None:
-        self._set: Callable[[], bool] | None = None
-        self.is_set = False
+    ``set_best`` sets the best model so far, all of it; it returns False where there is none yet. ``is_set``
+    says that the model of the whole fit is set.
+    """
 
-    def is_set_by(self, set_best: Callable[[], bool]) -> None:
-        """Say what sets the best model so far, all of it; it returns False where there is none yet."""
-        self._set = set_best
+    set_best: Callable[[], bool] | None = None
+    is_set = False
 
     def set(self) -> bool:
         """Set it, if there is one."""
-        return self.is_set or (self._set is not None and self._set())
+        return self.is_set or (self.set_best is not None and self.set_best())
 
 
 @contextmanager
@@ -51,7 +50,7 @@ def fitted_whole(ranker: Any) -> Iterator[BestSoFar]:
     ...     with fitted_whole(ranker) as best:
     ...         ranker.n_features_in_ = 2
     ...         if with_a_model:
-    ...             best.is_set_by(set_best)
+    ...             best.set_best = set_best
     ...         raise KeyboardInterrupt
     >>> for with_a_model in (False, True):
     ...     try:

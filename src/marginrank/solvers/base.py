@@ -139,5 +139,10 @@ class Solver(Protocol):
         w0: Vector | None = None,
         callback: Callback | None = None,
         planes: Any = None,
+        memories: Any = None,
     ) -> SolverResult:
-        """Minimise; never raises for slow convergence, the result's ``status`` tells."""
+        """Minimise; never raises for slow convergence, the result's ``status`` tells.
+
+        ``planes`` and ``memories`` hold what was learnt of the same risk at other alphas; solvers add to what
+        they use.
+        """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,7 @@ class Bundle:
         w0: Vector | None = None,
         callback: Callback | None = None,
         planes: CuttingPlanes | None = None,
+        memories: Any = None,
     ) -> SolverResult:
         """Minimise ``objective`` from ``w0``, or from the origin.
 
@@ -62,6 +64,8 @@ class Bundle:
             Called with a :class:`Progress` after each iteration; returning True stops.
         planes : CuttingPlanes, optional
             Planes of the same risk, from a run at another alpha; this run adds its own to them.
+        memories : any, optional
+            Not used: only quasi-Newton keeps curvature.
 
         Returns
         -------

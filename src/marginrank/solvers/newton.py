@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,7 @@ class TruncatedNewton:
         w0: Vector | None = None,
         callback: Callback | None = None,
         planes: CuttingPlanes | None = None,
+        memories: Any = None,
     ) -> SolverResult:
         """Minimise ``objective`` from ``w0``, or from the origin.
 
@@ -58,6 +60,8 @@ class TruncatedNewton:
             Called with a :class:`Progress` after each iteration; returning True stops.
         planes : CuttingPlanes, optional
             Planes of the same risk, from a run at another alpha; this run adds its own to them.
+        memories : any, optional
+            Not used: only quasi-Newton keeps curvature.
 
         Returns
         -------

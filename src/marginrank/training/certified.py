@@ -14,7 +14,7 @@ from marginrank.training.fitting import Place, Solution
 from marginrank.training.knot_spacing import steps_between
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
-from marginrank.training.tracing import PathTracer, minimize
+from marginrank.training.tracing import PathTracer
 from marginrank.types import Array, Vector
 
 # With few features a pass costs about as much as one evaluation of the loss, and solvers know the curvature,
@@ -87,11 +87,12 @@ class CertifiedTrainer:
         self, place: Place, callbacks: Sequence[Callback], recorder: Recorder | None = None
     ) -> SolverResult:
         """Minimise at one alpha."""
+        callback = self._remembering(callbacks if recorder is None else [recorder, *callbacks])
         objective = self.problem.objective.with_alpha(place.alpha)
         start = None if place.start is None else self.problem.transform.transformed(place.start)
-        heard: Sequence[Callback] = callbacks if recorder is None else [recorder, *callbacks]
-        callback, planes = self._remembering(heard), self._planes_from(place.alpha)
-        result = minimize(self.solver, objective, start, callback, planes, self._memories)
+        if self._planes is None:
+            self._planes = CuttingPlanes(place.alpha, objective.n_features)
+        result = self.solver.minimize(objective, start, callback, self._planes, self._memories)
         result = replace(result, point=None)
         self._solution = Solution(place.alpha, result)
         self.passes += objective.passes
@@ -155,12 +156,14 @@ class CertifiedTrainer:
         It ends where a step costs so many passes that solving a few alphas one by one is cheaper.
         """
         design = self.problem.design
+        if self._planes is None:
+            self._planes = CuttingPlanes(alpha_max, design.shape[1])
         self.tracer = PathTracer(
             design,
             self.problem.loss,
             eps,
             solver=self.solver,
-            planes=self._planes_from(alpha_max),
+            planes=self._planes,
             memories=self._memories,
             combine=design.shape[1] > _FEW_FEATURES,
             callback=self._remembering(callbacks),
@@ -183,12 +186,6 @@ class CertifiedTrainer:
     def delivered(self, descent: Descent, alpha: float) -> SolverResult | None:
         """Return what was trained to tol at this very alpha."""
         return descent.solved.get(alpha)
-
-    def _planes_from(self, alpha: float) -> CuttingPlanes:
-        """Return the planes of all solutions so far."""
-        if self._planes is None:
-            self._planes = CuttingPlanes(alpha, self.problem.design.shape[1])
-        return self._planes
 
     def _remembering(self, callbacks: Sequence[Callback]) -> Callback:
         """Forget the last solution; return a callback that remembers the best point, and calls others."""

@@ -246,9 +246,9 @@ class RawColumns:
         return column_transform(
             self.X,
             problem.rows,
-            problem.compared,
             scale=self.scale,
             weight=problem.weight,
+            compared=problem.compared,
             whole=whole,
             n_threads=self.n_threads,
         )

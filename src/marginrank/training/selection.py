@@ -83,10 +83,10 @@ class Search:
     parsed: Metric = field(init=False)
 
     def __post_init__(self) -> None:
-        check_choice("rule", self.rule, ("best", "one_se"))
-        object.__setattr__(self, "alphas", None if self.alphas is None else check_alphas(self.alphas))
         object.__setattr__(self, "parsed", _parsed(self.metric))
         _check_cv(self.cv)
+        check_choice("rule", self.rule, ("best", "one_se"))
+        object.__setattr__(self, "alphas", None if self.alphas is None else check_alphas(self.alphas))
 
     def select(self, alphas: Vector, values: NDArray[np.float64], weight: Vector | None = None) -> Selection:
         """Choose from a table of the metric.

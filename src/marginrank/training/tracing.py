@@ -218,7 +218,7 @@ class PathTracer:
         objective = self._objective.with_alpha(alpha, known=start)
         w0 = None if start is None else start.w
         try:
-            result = minimize(self._solver, objective, w0, self._callback, self._planes, self._memories)
+            result = self._solver.minimize(objective, w0, self._callback, self._planes, self._memories)
         finally:
             self.passes += objective.passes
         self.unproved = result
@@ -356,17 +356,3 @@ def at_tolerance(solver: Solver, tol: float) -> Solver:
     """Return the same solver for another gap."""
     changed: Solver = replace(cast(Any, solver), tol=tol)
     return changed
-
-
-def minimize(
-    solver: Solver,
-    objective: Objective,
-    start: Vector | None,
-    callback: Callback | None,
-    planes: CuttingPlanes,
-    memories: list[InverseHessian],
-) -> SolverResult:
-    """Minimise with all that is known of the risk; curvature is of use to quasi-Newton only."""
-    if isinstance(solver, QuasiNewton):
-        return solver.minimize(objective, start, callback, planes, memories)
-    return solver.minimize(objective, start, callback, planes)
