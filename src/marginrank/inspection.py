@@ -1,4 +1,4 @@
-"""The data doctor: what is in ranking data, what will not be learned from, and what training will cost."""
+"""A report on ranking data: what they contain, what cannot be learned from, and what training will cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a matrix of features is, asked in one place: sparse or dense, in memory or stored elsewhere.
+"""Which kind of matrix features are in, asked in one place: sparse or dense, in memory or stored.
 
 Everything else treats all matrices alike, or asks here.
 """

@@ -277,7 +277,7 @@ class RankingData:
         return self.comments is not None
 
     def in_memory(self) -> RankingData:
-        """Return the data with their features in memory: as they are, unless these are stored elsewhere."""
+        """Return the data with their features in memory, which may have to be read first."""
         if in_memory(self.X):
             return self
         return self._subset(np.arange(self.n_rows), self.X[:], self.comments)

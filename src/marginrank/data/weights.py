@@ -21,7 +21,7 @@ _MODERATE = 2.0**64
 
 
 def check_ratio(weight: Vector, name: str, unit: str) -> None:
-    """Refuse weights whose products could not be told from 0 beside each other.
+    """Refuse weights whose products could not be distinguished from 0.
 
     Examples
     --------

@@ -24,7 +24,7 @@ from marginrank.types import Mask, Section, StoredMatrix, Vector
 
 T = TypeVar("T")
 #: What is computed for a section, from its products, with so many threads.
-Part = Callable[[Section, MatrixProducts, int], T]
+SectionWork = Callable[[Section, MatrixProducts, int], T]
 Range = tuple[int, int]
 
 
@@ -177,7 +177,7 @@ class ChunkedDesign(SampledRows, LocalDesign):
 
         return self._total(part)
 
-    def _map(self, part: Part[T]) -> Iterator[T]:
+    def _map(self, part: SectionWork[T]) -> Iterator[T]:
         """Apply a function to the products of each section, in threads, and give its answers in order."""
 
         def work(section: Section, X: Any, n_threads: int) -> T:
@@ -186,10 +186,10 @@ class ChunkedDesign(SampledRows, LocalDesign):
 
         return self._X.map_pass(work, self._sections, self._n_threads)
 
-    def _visit(self, part: Part[T]) -> list[T]:
+    def _visit(self, part: SectionWork[T]) -> list[T]:
         return list(self._map(part))
 
-    def _total(self, part: Part[Vector]) -> Vector:
+    def _total(self, part: SectionWork[Vector]) -> Vector:
         """Add up what a function gives for each section, in a fixed tree."""
         total = TreeSum()
         for sums in self._map(part):

@@ -52,13 +52,13 @@ class RemoteDesign(SampledRows):
         self._engine = X.engine
         self._n_threads = default_threads()  # of what is made here, from a sample
         self._sections = X.sections(rows)
-        self._held: Any = None
+        self._handle: Any = None
         self._loss: Loss | None = None
         self.shape = (X.shape[0] if rows is None else len(rows), X.shape[1])
 
     def scores(self, w: Vector) -> Vector:
         """Return ``X w``."""
-        return np.concatenate(self._engine.gather(self._holding(), _scores, w))
+        return np.concatenate(self._engine.gather(self._prepared(), _scores, w))
 
     def adjoint(self, g: Vector) -> Vector:
         """Return ``X' g``."""
@@ -66,7 +66,7 @@ class RemoteDesign(SampledRows):
 
     def scores_block(self, W: Vector) -> Vector:
         """Return ``W X'``."""
-        return np.concatenate(self._engine.gather(self._holding(), _scores_block, W), axis=1)
+        return np.concatenate(self._engine.gather(self._prepared(), _scores_block, W), axis=1)
 
     def adjoint_block(self, G: Vector) -> Vector:
         """Return ``G X``."""
@@ -78,7 +78,7 @@ class RemoteDesign(SampledRows):
         """Least and largest values of the columns as they are, found where these are."""
         if self._transform.known is not None:
             return self._transform.known
-        found = self._engine.gather(self._holding(), _range)
+        found = self._engine.gather(self._prepared(), _range)
         return merged_ranges(
             ColumnRange(low, high, full, int(longest[0])) for low, high, full, longest in found
         )
@@ -86,7 +86,7 @@ class RemoteDesign(SampledRows):
     def varying_columns(self, query_ptr: NDArray[np.int64], settled: Mask) -> Mask:
         """Return the columns that differ between two rows of a query, and those that are settled already."""
         parts = [section_queries(section, query_ptr) for section in self._sections]
-        found = self._engine.gather(self._holding(), _varying, settled, parts)
+        found = self._engine.gather(self._prepared(), _varying, settled, parts)
         varies = np.asarray(np.any(found, axis=0))
         if varies.all():
             return varies
@@ -94,7 +94,7 @@ class RemoteDesign(SampledRows):
 
     @cached_property
     def _adjoint_depth(self) -> int:
-        depths = self._engine.gather(self._holding(), _depth)
+        depths = self._engine.gather(self._prepared(), _depth)
         return int(np.max(depths)) + tree_depth(len(depths))
 
     def rounding(self) -> ProductRounding:
@@ -113,7 +113,7 @@ class RemoteDesign(SampledRows):
         """Evaluate a loss at ``X w``, with its gradient where it is evaluated with the chunks."""
         if not self.fuses(loss):
             return split_evaluation(self, w, loss)
-        self._holding(loss)
+        self._prepared(loss)
         total = self._sum(_risk, w)
         return Evaluation(w, float(total[-1]), total[:-1].copy())
 
@@ -122,12 +122,12 @@ class RemoteDesign(SampledRows):
         if not self.fuses(loss):
             at = scores_at(self, w) if scores is None else scores
             return self.adjoint(loss.hvp(at, self.scores(v)))
-        self._holding(loss)
+        self._prepared(loss)
         return self._sum(_risk_hvp, (w if w.any() else None, v))
 
-    def _holding(self, loss: Loss | None = None) -> Any:
-        """Return what is held for the products, with a loss if there is one."""
-        if self._held is None or (loss is not None and loss is not self._loss):
+    def _prepared(self, loss: Loss | None = None) -> Any:
+        """Return the handle of the prepared products, with a loss if there is one."""
+        if self._handle is None or (loss is not None and loss is not self._loss):
             losses: list[Loss | None] = [None] * len(self._sections)
             if loss is not None:
                 ranges = query_ranges(self._sections, loss.query_ptr)
@@ -137,17 +137,17 @@ class RemoteDesign(SampledRows):
             chunks = [section.chunk for section in self._sections]
             shift = replace(self._transform, known=None)
             parts = [(section.rows, shift, one) for section, one in zip(self._sections, losses, strict=True)]
-            self._held = self._engine.hold(_products, chunks, parts)
+            self._handle = self._engine.prepare(_products, chunks, parts)
             self._loss = loss
-        return self._held
+        return self._handle
 
     def _sum(self, operation: Operation, shared: Any, each: list[Vector] | None = None) -> Vector:
-        total = self._engine.tree_sum(self._holding(), operation, shared, each)
+        total = self._engine.tree_sum(self._prepared(), operation, shared, each)
         return total if total.flags.writeable else total.copy()
 
 
 class _Products(NamedTuple):
-    """What is held with a chunk."""
+    """What is prepared from a chunk."""
 
     design: MatrixDesign
     loss: Any
@@ -161,46 +161,46 @@ def _products(
     return _Products(design, None if loss is None else loss.with_threads(n_threads))
 
 
-def _scores(held: _Products, w: Vector, own: None) -> Vector:
-    return held.design.scores(w)
+def _scores(prepared: _Products, w: Vector, own: None) -> Vector:
+    return prepared.design.scores(w)
 
 
-def _adjoint(held: _Products, shared: None, g: Vector) -> Vector:
-    return held.design.adjoint(g)
+def _adjoint(prepared: _Products, shared: None, g: Vector) -> Vector:
+    return prepared.design.adjoint(g)
 
 
-def _scores_block(held: _Products, W: Vector, own: None) -> Vector:
-    return held.design.scores_block(W)
+def _scores_block(prepared: _Products, W: Vector, own: None) -> Vector:
+    return prepared.design.scores_block(W)
 
 
-def _adjoint_block(held: _Products, shared: None, G: Vector) -> Vector:
-    return held.design.adjoint_block(G)
+def _adjoint_block(prepared: _Products, shared: None, G: Vector) -> Vector:
+    return prepared.design.adjoint_block(G)
 
 
 # Answers are arrays and tuples of these, which journals hold.
-def _range(held: _Products, shared: None, own: None) -> tuple[Vector, Vector, Mask, NDArray[np.int64]]:
-    found = held.design.column_range
+def _range(prepared: _Products, shared: None, own: None) -> tuple[Vector, Vector, Mask, NDArray[np.int64]]:
+    found = prepared.design.column_range
     return found.low, found.high, found.full, np.array([found.longest])
 
 
-def _varying(held: _Products, settled: Mask, query_ptr: NDArray[np.int64]) -> Mask:
-    return held.design.varying_columns(query_ptr, settled)
+def _varying(prepared: _Products, settled: Mask, query_ptr: NDArray[np.int64]) -> Mask:
+    return prepared.design.varying_columns(query_ptr, settled)
 
 
-def _depth(held: _Products, shared: None, own: None) -> NDArray[np.int64]:
-    return np.array([held.design.adjoint_depth])
+def _depth(prepared: _Products, shared: None, own: None) -> NDArray[np.int64]:
+    return np.array([prepared.design.adjoint_depth])
 
 
-def _risk(held: _Products, w: Vector, own: None) -> Vector:
+def _risk(prepared: _Products, w: Vector, own: None) -> Vector:
     """Return the gradient with the value behind it, so that one sum adds both."""
-    found = held.design.evaluate(w, held.loss)
+    found = prepared.design.evaluate(w, prepared.loss)
     gradient = found.gradient
     if gradient is None:
         assert found.score_gradient is not None  # the rows lie here
-        gradient = held.design.adjoint(found.score_gradient)
+        gradient = prepared.design.adjoint(found.score_gradient)
     return np.append(gradient, found.value)
 
 
-def _risk_hvp(held: _Products, shared: tuple[Vector | None, Vector], own: None) -> Vector:
+def _risk_hvp(prepared: _Products, shared: tuple[Vector | None, Vector], own: None) -> Vector:
     w, v = shared
-    return held.design.hvp(np.zeros(len(v)) if w is None else w, v, held.loss)
+    return prepared.design.hvp(np.zeros(len(v)) if w is None else w, v, prepared.loss)

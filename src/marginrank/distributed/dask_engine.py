@@ -1,4 +1,4 @@
-"""Operations on chunks that Dask workers hold."""
+"""An engine over Dask workers."""
 
 from __future__ import annotations
 
@@ -39,41 +39,41 @@ class DaskEngine:
         self._placed_on: list[str] = []
         self._age = 0
 
-    def hold(self, make: Make, chunks: Sequence[int], parts: Sequence[Any]) -> _Handle:
+    def prepare(self, make: Make, chunks: Sequence[int], parts: Sequence[Any]) -> _Handle:
         """Return a handle to what will be made at the first call."""
         return _Handle(make, list(chunks), list(parts))
 
     def gather(
-        self, held: _Handle, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
+        self, handle: _Handle, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
     ) -> list[Any]:
         """Return the answers, in their order."""
-        found = self._call(worker.answers, held, operation, shared, each)
+        found = self._call(worker.answers, handle, operation, shared, each)
         return [answer for _, answer in sorted(found, key=lambda pair: int(pair[0]))]
 
     def tree_sum(
-        self, held: _Handle, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
+        self, handle: _Handle, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
     ) -> NDArray[np.float64]:
         """Return the sum of the answers."""
-        return np.asarray(finished_sum(self._call(worker.added_answers, held, operation, shared, each)))
+        return np.asarray(finished_sum(self._call(worker.added_answers, handle, operation, shared, each)))
 
     def _call(
         self,
         task: Callable[..., Any],
-        held: _Handle,
+        handle: _Handle,
         operation: Operation,
         shared: Any,
         each: Sequence[Any] | None,
     ) -> list[Any]:
         def once() -> list[Any]:
             self._place()
-            groups = self._groups(held)
+            groups = self._groups(handle)
             workers = list(groups)
             payload = self._cluster.sent(shared, worker.bytes_of(shared), workers)
             tasks = {}
             for home, positions in groups.items():
                 own = None if each is None else [each[k] for k in positions]
                 own = self._cluster.sent(own, worker.bytes_of(own), [home])
-                futures = [held.futures[k] for k in positions]
+                futures = [handle.futures[k] for k in positions]
                 tasks[home] = self._cluster.submit(
                     task, futures, positions, operation, payload, own, worker=home
                 )
@@ -103,24 +103,24 @@ class DaskEngine:
         self._homes, self._placed_on = homes, workers
         self._age += 1
 
-    def _groups(self, held: _Handle) -> dict[str, list[int]]:
-        """Have everything held that a call is about, and return its positions by worker."""
-        if held.age != self._age:
-            held.futures = [
-                self._held(held.make, chunk, part)
-                for chunk, part in zip(held.chunks, held.parts, strict=True)
+    def _groups(self, handle: _Handle) -> dict[str, list[int]]:
+        """Prepare everything that a call is about, and return its positions by worker."""
+        if handle.age != self._age:
+            handle.futures = [
+                self._prepared(handle.make, chunk, part)
+                for chunk, part in zip(handle.chunks, handle.parts, strict=True)
             ]
-            held.age = self._age
+            handle.age = self._age
         groups: dict[str, list[int]] = {}
-        for position, chunk in enumerate(held.chunks):
+        for position, chunk in enumerate(handle.chunks):
             groups.setdefault(self._homes[chunk], []).append(position)
         return groups
 
-    def _held(self, make: Make, number: int, part: Any) -> Future[Any]:
+    def _prepared(self, make: Make, number: int, part: Any) -> Future[Any]:
         chunk = self._chunk(number)
         if make is None:
             return chunk
-        return self._cluster.submit(worker.hold_chunk, chunk, make, part, worker=self._homes[number])
+        return self._cluster.submit(worker.prepare_chunk, chunk, make, part, worker=self._homes[number])
 
     def _chunk(self, number: int) -> Future[Any]:
         chunk = self._chunks[number]
@@ -132,7 +132,7 @@ class DaskEngine:
 
 
 class _Handle:
-    """What shall be held of some chunks, and the futures of it while they are of the age of the engine."""
+    """Objects to be made of some chunks, and their futures while these are of the age of the engine."""
 
     def __init__(self, make: Make, chunks: list[int], parts: list[Any]) -> None:
         self.make = make

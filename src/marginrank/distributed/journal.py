@@ -210,26 +210,26 @@ class JournalledEngine:
         self._journal = journal
         self._name = name
 
-    def hold(self, make: Make, chunks: Sequence[int], parts: Sequence[Any]) -> _Promise:
+    def prepare(self, make: Make, chunks: Sequence[int], parts: Sequence[Any]) -> _Promise:
         """Return a handle; nothing is made before it is needed."""
         return _Promise(self._engine, make, chunks, parts)
 
     def gather(
-        self, held: _Promise, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
+        self, handle: _Promise, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
     ) -> list[Any]:
         """Return the answers."""
-        return list(self._answer("gather", held, operation, shared, each))
+        return list(self._answer("gather", handle, operation, shared, each))
 
     def tree_sum(
-        self, held: _Promise, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
+        self, handle: _Promise, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
     ) -> NDArray[np.float64]:
         """Return the sum of the answers."""
-        return np.asarray(self._answer("tree_sum", held, operation, shared, each))
+        return np.asarray(self._answer("tree_sum", handle, operation, shared, each))
 
-    def _answer(self, kind: str, held: _Promise, operation: Operation, shared: Any, each: Any) -> Any:
-        inputs = digest(self._name, kind, held.digest, operation, shared, each)
+    def _answer(self, kind: str, handle: _Promise, operation: Operation, shared: Any, each: Any) -> Any:
+        inputs = digest(self._name, kind, handle.digest, operation, shared, each)
         ask = getattr(self._engine, kind)
-        return self._journal.answer(inputs, lambda: ask(held.kept(), operation, shared, each))
+        return self._journal.answer(inputs, lambda: ask(handle.kept(), operation, shared, each))
 
 
 class _Promise:
@@ -242,9 +242,9 @@ class _Promise:
         self.digest = digest(*self._wanted)
 
     def kept(self) -> Any:
-        """Have it held."""
+        """Return the handle of the engine, prepared at the first request."""
         if self._kept is None:
-            self._kept = self._engine.hold(*self._wanted)
+            self._kept = self._engine.prepare(*self._wanted)
         return self._kept
 
 

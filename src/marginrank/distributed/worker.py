@@ -1,7 +1,7 @@
 """What runs on a worker: chunks that are loaded there, what is made of them, and answers about it.
 
-Nothing here changes from call to call. What is held is sent as what it was made of and made again where it
-arrives, so it may move or be lost at any time.
+Nothing here changes from call to call. A prepared object is sent as what it was made of and made again where
+it arrives, so it may move or be lost at any time.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Chunk:
         return object.__sizeof__(self) + sum(part.nbytes for part in _arrays(self._X))
 
 
-class Held:
+class Prepared:
     """What was made of a chunk; sent as what it was made of.
 
     Parameters
@@ -109,7 +109,7 @@ class Held:
             return self._made
 
     def __reduce__(self) -> Any:
-        return Held, self._recipe
+        return Prepared, self._recipe
 
 
 def load_chunk(source: Source) -> Chunk:
@@ -119,33 +119,41 @@ def load_chunk(source: Source) -> Chunk:
     return chunk
 
 
-def hold_chunk(chunk: Chunk, make: Callable[[Any, Any, int], Any], part: Any) -> Held:
+def prepare_chunk(chunk: Chunk, make: Callable[[Any, Any, int], Any], part: Any) -> Prepared:
     """Make something of a chunk."""
-    held = Held(chunk, make, part)
+    prepared = Prepared(chunk, make, part)
     with one_blas_thread():
-        held.made  # noqa: B018  # made now, not in the first pass
-    return held
+        prepared.made  # noqa: B018  # made now, not in the first pass
+    return prepared
 
 
 def answers(
-    held: Sequence[Held | Chunk], positions: Sequence[int], operation: Operation, shared: Any, each: Any
+    prepared: Sequence[Prepared | Chunk],
+    positions: Sequence[int],
+    operation: Operation,
+    shared: Any,
+    each: Any,
 ) -> tuple[str, list[tuple[int, Any]]]:
     """Return where this ran, and an answer for each position."""
     with one_blas_thread():
-        return _address(), list(zip(positions, _answered(held, operation, shared, each), strict=True))
+        return _address(), list(zip(positions, _answered(prepared, operation, shared, each), strict=True))
 
 
 def added_answers(
-    held: Sequence[Held | Chunk], positions: Sequence[int], operation: Operation, shared: Any, each: Any
+    prepared: Sequence[Prepared | Chunk],
+    positions: Sequence[int],
+    operation: Operation,
+    shared: Any,
+    each: Any,
 ) -> tuple[str, list[PartialSum]]:
     """Return where this ran, and the answers summed as far as their subtrees are complete."""
     with one_blas_thread():
-        return _address(), partial_sums(positions, _answered(held, operation, shared, each))
+        return _address(), partial_sums(positions, _answered(prepared, operation, shared, each))
 
 
-def _answered(held: Sequence[Held | Chunk], operation: Operation, shared: Any, each: Any) -> Any:
-    own = [None] * len(held) if each is None else each
-    return (operation(one.made, shared, part) for one, part in zip(held, own, strict=True))
+def _answered(prepared: Sequence[Prepared | Chunk], operation: Operation, shared: Any, each: Any) -> Any:
+    own = [None] * len(prepared) if each is None else each
+    return (operation(one.made, shared, part) for one, part in zip(prepared, own, strict=True))
 
 
 def _n_threads() -> int:

@@ -131,7 +131,7 @@ def convert_to_dataset(
     dense : bool or "auto", default="auto"
         Whether the features of text are stored dense; "auto" where at least half of the entries are not zero.
     chunk_rows, chunk_bytes, overwrite, resume, progress
-        As in :func:`write_dataset`. A writing from text goes on at the piece where it was stopped.
+        As in :func:`write_dataset`. A conversion of text resumes at the piece where it was interrupted.
     **options
         Of the reader: ``n_features``, ``zero_based``, ``max_feature``, ``missing``, ``dtype``,
         ``max_expansion`` and ``n_jobs`` of :func:`load_letor`; those of :func:`load_table`.

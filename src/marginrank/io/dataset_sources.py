@@ -173,7 +173,7 @@ class TableSource:
 
     def pieces(self, position: Any, size: int) -> Iterator[Piece]:
         """Return the rows from the first one on, whatever the position."""
-        del position  # batches are cheap to read again, beside what is done to their rows
+        del position  # batches are cheap to read again, compared with what is done to their rows
         for data, share in table_batches(self._path, size, format=self._format, **self._options):
             self.share = share
             self.feature_names = data.feature_names

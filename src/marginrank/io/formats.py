@@ -36,13 +36,13 @@ class Format(NamedTuple):
 def _read_with_side_files(source: Source, **options: Any) -> RankingData:
     if not isinstance(source, str | os.PathLike):
         return load_letor(source, **options)
-    with open_source(source) as file:  # a file object, beside which load_letor looks for nothing
+    with open_source(source) as file:  # a file object: load_letor looks for no side files
         data = load_letor(file, **options)
     return with_side_files(data, source)
 
 
 def _write_lightgbm(data: RankingData, destination: Destination, **options: Any) -> None:
-    """Write rows as text without ids, with LightGBM's side files beside it."""
+    """Write rows as text without ids, and LightGBM's side files."""
     if not isinstance(destination, str | os.PathLike):
         raise MarginRankError("The format 'lightgbm' writes side files, so it needs a path to write to.")
     path = os.fspath(destination)

@@ -44,7 +44,8 @@ def load_letor(
     Parameters
     ----------
     source : path, binary file object or bytes
-        Plain or gzip, told by the content. UTF-8, with or without a byte order mark; lines end in LF or CRLF.
+        Plain or gzip, recognised by the content; UTF-8, with or without a byte order mark. Lines end in LF or
+        CRLF.
     n_features : int, optional
         Number of columns, so that files with different last features fit together; by default the largest
         index of the file. A larger index is an error.
@@ -80,7 +81,7 @@ def load_letor(
 
     Notes
     -----
-    Side files of LightGBM that lie beside a path are not read; a warning names those that would change the
+    Side files of LightGBM next to a path are not read; a warning names those that would change the
     meaning of the rows, and ``marginrank.io.read(path, format="lightgbm")`` reads them.
 
     O(size of the text). Takes the text and the numbers in memory at the same time.
@@ -137,7 +138,7 @@ def _warn_of_side_files(source: Source, has_qid: bool) -> None:
 
 
 class LetorReading:
-    r"""How to read a text in pieces of whole lines, for those who cannot hold all of it.
+    r"""How to read a text in pieces of whole lines, where all of it does not fit into memory.
 
     Parameters
     ----------

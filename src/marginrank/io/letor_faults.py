@@ -13,7 +13,7 @@ _FEATURE = "expected a feature '<index>:<value>'"
 
 
 class Limits(NamedTuple):
-    """What the reader was told, for the sentences that depend on it."""
+    """The arguments of the reader that its error messages depend on."""
 
     n_features: int | None
     max_feature: int

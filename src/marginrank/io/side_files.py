@@ -1,4 +1,4 @@
-"""Side files of LightGBM and XGBoost: one number a line, beside the file of the rows.
+"""Side files of LightGBM and XGBoost: one number a line, next to the file of the rows.
 
 ``train.txt.query`` and ``train.txt.group`` hold the sizes of consecutive queries, ``train.txt.weight`` a
 weight per row (LightGBM) or per query (XGBoost).
@@ -98,7 +98,7 @@ def dump_weight(weight: Any, destination: Destination) -> None:
 
 
 def with_side_files(data: RankingData, path: str | os.PathLike[str]) -> RankingData:
-    """Return the data with the query sizes and weights of the side files that lie beside ``path``.
+    """Return the data with the query sizes and weights of the side files next to ``path``.
 
     Looks for ``path.query`` or ``path.group`` where the rows have no qid, and for ``path.weight``: one per
     row, or one per query.
@@ -137,7 +137,7 @@ def with_weight(data: RankingData, source: Source, name: str) -> RankingData:
 
 
 def unused_side_files(path: str | os.PathLike[str], *, has_qid: bool) -> list[str]:
-    """Return the side files beside a text of rows that would change what it means if they were read.
+    """Return the side files of a text of rows that would change what it means if they were read.
 
     The sizes of queries say nothing new where the rows have ids; they are not named then.
     """

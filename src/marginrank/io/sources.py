@@ -27,7 +27,7 @@ def read_source(
     Parameters
     ----------
     source : path, binary file object or bytes
-        Gzip is told by its first two bytes, not by the name.
+        Gzip is recognised by its first two bytes, not by the name.
     max_bytes : int, optional
         The most bytes to read, after unzipping.
     max_expansion : float, default=200

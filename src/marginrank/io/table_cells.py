@@ -1,4 +1,4 @@
-"""Columns of a table as arrays; a cell that is none of what it should be is named by line or row."""
+"""Columns of a table as arrays; an unreadable cell is named by line or row."""
 
 from __future__ import annotations
 
@@ -130,10 +130,10 @@ def csv_fault(text: bytes | bytearray, name: str) -> MarginRankError | None:
 
 
 def _empty(cells: Cells, row: int, column: str, feature: bool) -> MarginRankError:
-    told = cells.expected("a finite number", row, column)
+    error = cells.expected("a finite number", row, column)
     if not feature:
-        return told
-    return MarginRankError(told.sentence.and_then(AS_MISSING))
+        return error
+    return MarginRankError(error.sentence.and_then(AS_MISSING))
 
 
 def _numbers_of_texts(cells: Cells, column: str, missing: float | None, feature: bool) -> NDArray[np.float64]:

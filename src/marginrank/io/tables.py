@@ -174,8 +174,8 @@ def _data(cells: Cells, wanted: _Roles, missing: float | None) -> RankingData:
             allow_nonfinite=missing is not None and not np.isfinite(missing),
         )
     except MarginRankError as error:
-        told = str(error)
-        raise MarginRankError(told if told.startswith(name) else f"{name}: {told}") from None
+        reason = str(error)
+        raise MarginRankError(reason if reason.startswith(name) else f"{name}: {reason}") from None
 
 
 def _found(cells: Cells, wanted: _Roles) -> _Roles:

@@ -19,7 +19,7 @@ from marginrank.metrics.paired_tests import ROUNDING, TESTS, holm, run_tests
 from marginrank.parameters import as_list, check_count, check_seed
 from marginrank.types import Vector
 
-# Each takes memory and time; beyond this no p-value is told apart.
+# Each takes memory and time; beyond this p-values no longer differ.
 _MOST_RESAMPLES = 10_000_000
 _HEADS = {"t": "p: t", "randomization": "rand.", "bootstrap": "boot."}
 

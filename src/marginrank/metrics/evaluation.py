@@ -18,7 +18,7 @@ from marginrank.types import Vector
 
 
 class Evaluation(Mapping[str, float]):
-    """Means of metrics over queries, with the values of each query beside; made by :func:`evaluate`.
+    """Means of metrics over queries, with the values of each query; made by :func:`evaluate`.
 
     A mapping from metric name to mean. Any spelling of a name finds its metric.
 

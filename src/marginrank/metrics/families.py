@@ -56,8 +56,8 @@ class Family:
     aliases : tuple of str
         Other names, in lower case without blanks and underscores.
     flavors : mapping of str to dict
-        What each flavor changes of the standard options, beside the rule for ties that the flavors
-        ``sklearn`` and ``trec`` have for all metrics.
+        What each flavor changes of the standard options; ``sklearn`` and ``trec`` also have a rule for ties
+        that holds for all metrics.
     """
 
     what: str

@@ -13,7 +13,7 @@ from marginrank.system.threads import one_blas_thread
 from marginrank.types import Array, Vector
 
 
-class Rows(Protocol):
+class WeightedRows(Protocol):
     """Query-centred, weighted rows ``Xc``, in blocks of whole queries or pieces of one."""
 
     shape: tuple[int, int]
@@ -40,7 +40,7 @@ class Gram(Protocol):
     """Second moments of centred rows and targets, over features or over rows."""
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> WeightedRows:
         """The centred rows."""
 
     @property

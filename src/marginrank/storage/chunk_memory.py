@@ -78,8 +78,8 @@ def _whole_pages(size: int) -> NDArray[np.uint8]:
 def read_ahead(path: Path, n_bytes: int) -> None:
     """Wait until the beginning of a file is in the system's cache, without a copy of it.
 
-    The system reads ahead of a reader that goes straight on, in large pieces of memory; told that a file will
-    be needed (posix_fadvise), it takes single pages, and every later pass copies a fifth slower from them.
+    The system reads ahead of a sequential reader, in large pieces of memory; after ``posix_fadvise`` it takes
+    single pages, and every later pass copies a fifth slower from them.
     """
     if sys.platform != "linux":
         return

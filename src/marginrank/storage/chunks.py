@@ -1,4 +1,4 @@
-"""A matrix that lies in chunks of rows, of which a few at a time are in memory."""
+"""A matrix stored as chunks of rows, of which a few at a time are in memory."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ class ChunkedMatrix:
         Parameters
         ----------
         function : callable
-            Of the matrix and of its part of ``along``; a function of a module, where the rows lie elsewhere.
+            Of the matrix and of its part of ``along``; a function of a module, where the rows are remote.
         rows : ndarray of int64, optional
             Ascending row numbers; by default all rows.
         along : ndarray, optional

@@ -111,7 +111,7 @@ def _planned(sizes: NDArray[np.int64], n_bytes: NDArray[np.int64], limits: Chunk
     """Return the chunk of each query, filled as a stage fills them."""
     chunk_of, chunk, n, size = np.empty(len(sizes), dtype=np.int64), 0, 0, 0
     for query, (more, weight) in enumerate(zip(sizes.tolist(), n_bytes.tolist(), strict=True)):
-        if n and not limits.hold(n + more, size + weight):
+        if n and not limits.allow(n + more, size + weight):
             chunk, n, size = chunk + 1, 0, 0
         n, size = n + more, size + weight
         chunk_of[query] = chunk

@@ -37,7 +37,7 @@ class ChunkLimits(NamedTuple):
     rows: int | None
     bytes: int
 
-    def hold(self, n_rows: int, n_bytes: int) -> bool:
+    def allow(self, n_rows: int, n_bytes: int) -> bool:
         """Whether a chunk may have so many."""
         return n_bytes <= self.bytes and (self.rows is None or n_rows <= self.rows)
 
@@ -183,7 +183,7 @@ class Stage:
 
     def _place(self, n: int, size: int) -> None:
         """Put a whole query into the chunk that waits, or start the next one with it."""
-        if self._rows and not self._limits.hold(self._rows + n, self._bytes + size):
+        if self._rows and not self._limits.allow(self._rows + n, self._bytes + size):
             self._flush()
         self._rows += n
         self._bytes += size

@@ -135,7 +135,7 @@ class _Assembly:
         return (self._stage.block(number) for number in range(len(self._stage.chunks)))
 
     def _renamed(self) -> list[ArrayFile]:
-        """Return the chunks as they were staged, under their last names beside the old ones."""
+        """Return the chunks as they were staged, under their final names next to the old ones."""
         chunks = []
         for number, chunk in enumerate(self._stage.chunks):
             last = chunk._replace(file=f"chunk-{number:06d}.bin")

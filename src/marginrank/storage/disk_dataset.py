@@ -61,13 +61,13 @@ class DiskDataset(RankingData):
         try:
             vectors = self._vectors(manifest)
         except (KeyError, TypeError, ValueError) as error:
-            told = str(error)
+            reason = str(error)
             raise MarginRankError(
-                told if told.startswith(str(path)) else f"{path}: the parts do not fit together: {told}"
+                reason if reason.startswith(str(path)) else f"{path}: the parts do not fit together: {reason}"
             ) from None
         bounds = offsets(np.array(list(map(chunk_rows, manifest.chunks))))
         reader, passes = self._reader, None
-        if os.name == "posix" and sys.byteorder == "little":  # elsewhere the kernels cannot read files
+        if os.name == "posix" and sys.byteorder == "little":  # on other systems the kernels cannot read files
             passes = PassLoader(reader.load_for_pass, reader.read_ahead)
         X = ChunkedMatrix(reader.load, bounds, manifest.n_features, np.dtype(manifest.dtype), passes=passes)
         self._set(X=X, feature_names=names, allow_nonfinite=False, labels=manifest.labels, **vectors)
@@ -208,7 +208,7 @@ def _reopened(path: Path, verify: bool) -> DiskDataset:
 
 def _together(found: list[dict[str, NDArray[Any]]], name: str) -> Any:
     """Return an array of all chunks, copied out of their files; None where there is none."""
-    held = [arrays[name] for arrays in found if name in arrays]
-    if held and len(held) < len(found):
+    parts = [arrays[name] for arrays in found if name in arrays]
+    if parts and len(parts) < len(found):
         raise MarginRankError(f"some chunks have {name} and some have not")
-    return np.concatenate(held) if held else None
+    return np.concatenate(parts) if parts else None

@@ -1,4 +1,8 @@
-"""Chunks of rows that lie elsewhere, and what is asked of those who hold them."""
+"""Matrices whose chunks lie with other processes, and the engines that work on the chunks there.
+
+An engine answers requests: it prepares an object from each chunk, such as a design, where the chunk lies, and
+applies operations to these objects; only the answers travel.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,12 @@ from marginrank.exceptions import MarginRankError
 from marginrank.storage.chunks import ChunkedMatrix, TreeSum
 from marginrank.types import Rows
 
-#: From a chunk, what belongs to it and a number of threads to what is held; None holds the chunk itself.
+#: Makes the object that operations work on, from a chunk, its own argument and a number of threads; None
+#: takes the chunk itself.
 Make = Callable[[Any, Any, int], Any] | None
-#: From what is held, a payload for all and one of its own to an answer.
+#: Computes an answer from a prepared object, an argument that is the same for all, and one of its own.
 Operation = Callable[[Any, Any, Any], Any]
-#: First position, level and value of the sum of a complete subtree of ``2 ** level`` positions.
+#: A sum over a complete subtree of ``2 ** level`` positions: the first position, the level and the value.
 PartialSum = tuple[int, int, Any]
 
 
@@ -28,7 +33,7 @@ _apart: ContextVar[bool] = ContextVar("apart_from_training", default=False)
 
 @contextmanager
 def apart_from_training() -> Iterator[None]:
-    """Say that what is asked in a ``with`` block is no step of a training that may be gone on with."""
+    """Mark the requests of a ``with`` block as no step of training, so that no journal records them."""
     token = _apart.set(True)
     try:
         yield
@@ -37,7 +42,7 @@ def apart_from_training() -> Iterator[None]:
 
 
 def is_apart_from_training() -> bool:
-    """Whether what is asked now is no step of a training, and belongs into no checkpoint.
+    """Whether requests made now are no step of training, and belong in no journal.
 
     Examples
     --------
@@ -51,26 +56,26 @@ def is_apart_from_training() -> bool:
 class Engine(Protocol):
     """Runs operations where the chunks are.
 
-    Operations are functions of a module, so that they can be sent, and depend on nothing but their arguments,
-    so that they can be repeated anywhere with the same bits.
+    Operations are functions of a module, so that they can be sent to workers, and depend on nothing but their
+    arguments, so that they can be repeated on any worker with the same bits.
     """
 
-    def hold(self, make: Make, chunks: Sequence[int], parts: Sequence[Any]) -> Any:
-        """Have something made of some chunks, each with a part of its own, and return a handle to all."""
+    def prepare(self, make: Make, chunks: Sequence[int], parts: Sequence[Any]) -> Any:
+        """Return a handle to objects made of some chunks, each with an argument of its own."""
 
     def gather(
-        self, held: Any, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
+        self, handle: Any, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
     ) -> list[Any]:
-        """Return what an operation says of each thing that is held, in their order."""
+        """Return the answer of an operation for each prepared object, in their order."""
 
     def tree_sum(
-        self, held: Any, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
+        self, handle: Any, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
     ) -> NDArray[np.float64]:
-        """Return the sum of the arrays that it says, by the fixed tree of ``TreeSum`` over their order."""
+        """Return the sum of the answers, by the fixed tree of ``TreeSum`` over their order."""
 
 
 class SerialEngine:
-    """An engine within this process, one chunk after another: what others must equal, to the bit.
+    """An engine within this process, one chunk after another; others must give the same bits.
 
     Parameters
     ----------
@@ -79,8 +84,8 @@ class SerialEngine:
     n_threads : int, default=1
         Threads to use.
     groups : sequence of sequences of int, optional
-        Which chunks lie together, as they would on workers; sums are finished apart for each group first. By
-        default all.
+        Which chunks lie together, as they would on workers: each group is summed on its own first. By default
+        all.
     """
 
     def __init__(
@@ -90,8 +95,8 @@ class SerialEngine:
         self._n_threads = n_threads
         self._groups = groups
 
-    def hold(self, make: Make, chunks: Sequence[int], parts: Sequence[Any]) -> Any:
-        """Make it now."""
+    def prepare(self, make: Make, chunks: Sequence[int], parts: Sequence[Any]) -> Any:
+        """Make the objects now."""
         made = [
             X if make is None else make(X, part, self._n_threads)
             for X, part in zip(map(self._load, chunks), parts, strict=True)
@@ -99,17 +104,17 @@ class SerialEngine:
         return list(chunks), made
 
     def gather(
-        self, held: Any, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
+        self, handle: Any, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
     ) -> list[Any]:
         """Return the answers."""
-        own = [None] * len(held[1]) if each is None else each
-        return [operation(one, shared, part) for one, part in zip(held[1], own, strict=True)]
+        own = [None] * len(handle[1]) if each is None else each
+        return [operation(one, shared, part) for one, part in zip(handle[1], own, strict=True)]
 
     def tree_sum(
-        self, held: Any, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
+        self, handle: Any, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
     ) -> NDArray[np.float64]:
         """Return the sum of the answers."""
-        chunks, made = held
+        chunks, made = handle
         groups = [chunks] if self._groups is None else self._groups
         found: list[PartialSum] = []
         for group in groups:
@@ -142,7 +147,7 @@ def subtrees(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def partial_sums(positions: Sequence[int], values: Iterable[Any]) -> list[PartialSum]:
-    """Sum the values of ascending positions as far as their subtrees are complete."""
+    """Return the sums of complete subtrees, from the values of ascending positions."""
     coming = iter(values)
     found = []
     for first, level in subtrees(positions):
@@ -154,7 +159,7 @@ def partial_sums(positions: Sequence[int], values: Iterable[Any]) -> list[Partia
 
 
 def finished_sum(parts: Iterable[PartialSum]) -> Any:
-    """Return the sum of all positions from those of subtrees; it does not depend on who made these.
+    """Return the sum over all positions from those of subtrees, wherever these were computed.
 
     Examples
     --------
@@ -170,10 +175,9 @@ def finished_sum(parts: Iterable[PartialSum]) -> Any:
 
 
 class RemoteMatrix(ChunkedMatrix):
-    """Rows of features that lie where an engine reaches them.
+    """A matrix whose chunks are reached through an engine.
 
-    Products go through ``designs.RemoteDesign``; of the rows themselves only those come here that are asked
-    for.
+    Products are computed by ``designs.RemoteDesign`` where the chunks are; rows are fetched only by indexing.
 
     Parameters
     ----------
@@ -232,19 +236,19 @@ class RemoteMatrix(ChunkedMatrix):
         sections = self.sections(rows)
         if not sections:
             return
-        held = self.engine.hold(None, [section.chunk for section in sections], [None] * len(sections))
+        handle = self.engine.prepare(None, [section.chunk for section in sections], [None] * len(sections))
         each = [
             (section.rows, None if along is None else along[section.first : section.last])
             for section in sections
         ]
-        answers = self.engine.gather(held, _applied, function, each)
+        answers = self.engine.gather(handle, _applied, function, each)
         for section, answer in zip(sections, answers, strict=True):
             yield section.first, section.last, answer
 
     def __getitem__(self, index: Any) -> Any:
         """Return some rows in memory, by numbers in any order, a slice or a mask; only these travel."""
         if isinstance(index, tuple):
-            raise MarginRankError("Rows that lie elsewhere are taken with all of their columns.")
+            raise MarginRankError("Rows of remote data are taken with all of their columns.")
         numbers = np.arange(self.shape[0])[index]
         wanted, back = np.unique(numbers, return_inverse=True)
         found = [X for _, _, X in self.blocks(wanted)]
@@ -253,8 +257,8 @@ class RemoteMatrix(ChunkedMatrix):
         return stacked(found)[back]
 
     def _fetch(self, number: int) -> Any:
-        held = self.engine.hold(None, [number], [None])
-        return self.engine.gather(held, _applied, _same, [(None, None)])[0]
+        handle = self.engine.prepare(None, [number], [None])
+        return self.engine.gather(handle, _applied, _same, [(None, None)])[0]
 
 
 def _same(X: Any, along: None) -> Any:

@@ -1,6 +1,6 @@
-"""Rows of a file that the kernels read themselves, a piece at a time as they get to it.
+"""Rows of a file that the compiled routines read themselves, a piece at a time.
 
-A piece is in the cache of its core when the products come to it, and it takes no memory beside that.
+A piece is in the cache of its core when products need it; nothing else of the file takes memory.
 """
 
 from __future__ import annotations

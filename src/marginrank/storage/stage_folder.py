@@ -1,9 +1,9 @@
-"""The folder in which one writer prepares a data set, beside the place where it is to be.
+"""The folder in which one writer prepares a data set, next to where it will be.
 
 It is called ``.marginrank-<target>-<random>.stage`` and holds
 
     owner       a file with the name of the target, locked as long as its writer lives
-    work/       rows that were written so far, and the journal by which a later writer goes on with them
+    work/       rows that were written so far, and the journal from which a later writer resumes
     new/        the data set to be; after it took its place, the one that was there before
     old/        the one that was there before, on systems that cannot exchange two folders at once
 
@@ -51,7 +51,7 @@ class StageFolder:
     target : Path
         The data set to be.
     name : str
-        The name of the folder, beside it.
+        The name of the folder, next to it.
     folder, owner : int
         The folder and its ``owner``, open; the latter is locked.
 
@@ -160,7 +160,7 @@ class StageFolder:
 
 @contextmanager
 def stage_folder(target: Path, *, overwrite: bool, resume: bool) -> Iterator[StageFolder]:
-    """Make a folder to prepare a data set in, or go on with one that was left behind; remove all others.
+    """Make a folder to prepare a data set in, or resume with one that was left behind; remove all others.
 
     After an error the folder stays if it can be gone on with.
 
@@ -296,7 +296,7 @@ def _looked_up(target: Path) -> tuple[list[StageFolder], bool]:
 
 
 def names_of_stages(target: Path, parent: int | None) -> list[str]:
-    """Return the names beside a target that may be those of its stage folders."""
+    """Return the names next to a target that may be those of its stage folders."""
     return [] if parent is None else temporary.names_in(parent, target.name, _ENDING)
 
 

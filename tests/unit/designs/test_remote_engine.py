@@ -171,9 +171,9 @@ def test_a_product_at_the_origin_needs_no_scores():
     sent = []
 
     class Listening(SerialEngine):
-        def tree_sum(self, held, operation, shared=None, each=None):
+        def tree_sum(self, handle, operation, shared=None, each=None):
             sent.append(shared)
-            return super().tree_sum(held, operation, shared, each)
+            return super().tree_sum(handle, operation, shared, each)
 
     X, loss = matrix(), LOSSES["least-squares"]
     engine = Listening(lambda k: X[BORDERS[k] : BORDERS[k + 1]])

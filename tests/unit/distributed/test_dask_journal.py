@@ -237,7 +237,7 @@ def test_questions_that_differ_in_anything_are_told_apart(tmp_path):
     asked = []
 
     class Silent:
-        def hold(self, make, chunks, parts):
+        def prepare(self, make, chunks, parts):
             return None
 
         def gather(self, *question):
@@ -254,16 +254,16 @@ def test_questions_that_differ_in_anything_are_told_apart(tmp_path):
     seen = []
     journal = Seen(tmp_path / "j", {}, resume=False)
     one, two = (JournalledEngine(Silent(), journal, name) for name in "ab")
-    held = one.hold(None, [0, 1], [None, np.arange(2)])
-    one.gather(held, np.sum, np.zeros(2))
-    two.gather(two.hold(None, [0, 1], [None, np.arange(2)]), np.sum, np.zeros(2))
-    one.tree_sum(held, np.sum, np.zeros(2))
-    one.gather(held, np.dot, np.zeros(2))
-    one.gather(held, np.sum, np.zeros(2, dtype="f4"))
-    one.gather(held, np.sum, np.zeros((2, 1)))
-    one.gather(held, np.sum, None, [np.zeros(2)])
-    one.gather(one.hold(None, [0, 2], [None, np.arange(2)]), np.sum, np.zeros(2))
-    one.gather(one.hold(None, [0, 1], [None, np.arange(1, 3)]), np.sum, np.zeros(2))
+    handle = one.prepare(None, [0, 1], [None, np.arange(2)])
+    one.gather(handle, np.sum, np.zeros(2))
+    two.gather(two.prepare(None, [0, 1], [None, np.arange(2)]), np.sum, np.zeros(2))
+    one.tree_sum(handle, np.sum, np.zeros(2))
+    one.gather(handle, np.dot, np.zeros(2))
+    one.gather(handle, np.sum, np.zeros(2, dtype="f4"))
+    one.gather(handle, np.sum, np.zeros((2, 1)))
+    one.gather(handle, np.sum, None, [np.zeros(2)])
+    one.gather(one.prepare(None, [0, 2], [None, np.arange(2)]), np.sum, np.zeros(2))
+    one.gather(one.prepare(None, [0, 1], [None, np.arange(1, 3)]), np.sum, np.zeros(2))
     journal.close()
     assert len(set(seen)) == len(seen) == len(asked) == 9
 

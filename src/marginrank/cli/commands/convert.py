@@ -9,7 +9,7 @@ import click
 from marginrank.cli import interrupts
 from marginrank.cli.command import Command
 from marginrank.cli.files.conversion import (
-    FORMATS,
+    FILE_KINDS,
     format_named,
     lost_parts,
     read_content,
@@ -23,7 +23,7 @@ from marginrank.cli.output.printing import counted, print_json
 from marginrank.data import RankingData
 from marginrank.io import DiskDataset
 
-_EVERY = tuple(FORMATS)
+_EVERY = tuple(FILE_KINDS)
 
 
 @click.command(cls=Command)
@@ -90,7 +90,7 @@ def convert(
     kind = to or format_named(destination)
     if kind is None:
         raise click.UsageError(
-            f"The ending of {destination} stands for no format; say it with --to: {', '.join(FORMATS)}."
+            f"The ending of {destination} stands for no format; say it with --to: {', '.join(FILE_KINDS)}."
         )
     writing = Writing(chunk, chunk_rows, overwrite, resume)
     writing.check(kind)

@@ -74,7 +74,7 @@ def read_content(
 ) -> Content:
     """Read a file, and the data that it is about where it holds none itself."""
     kind = source_format(path, reading)
-    add = FORMATS[kind].add
+    add = FILE_KINDS[kind].add
     if add is None:
         if data is not None:
             raise click.UsageError(f"{path} is read as {kind}, which holds its own rows; leave out --data.")
@@ -96,13 +96,13 @@ def source_format(path: str, reading: Reading) -> str:
 
 def lost_parts(content: Content, kind: str) -> list[str]:
     """Return what a kind of file cannot hold of some content; an error if nothing of the matter remains."""
-    holds = FORMATS[kind].holds
+    holds = FILE_KINDS[kind].holds
     if content.about not in holds and content.about != "features":
         raise MarginRankError(
             f"{kind} files cannot hold {content.about}; convert to one of "
-            f"{', '.join(name for name, known in FORMATS.items() if content.about in known.holds)}."
+            f"{', '.join(name for name, known in FILE_KINDS.items() if content.about in known.holds)}."
         )
-    if FORMATS[kind].add:  # small on purpose: nobody expects the features in a file about rows
+    if FILE_KINDS[kind].add:  # small on purpose: nobody expects the features in a file about rows
         return []
     lost = [part for part in content.parts() if part not in holds]
     if kind == "lightgbm" and content.data.qid is not None:
@@ -143,7 +143,7 @@ def format_named(path: str) -> str | None:
     ('run', 'group', 'letor')
     """
     name = Path(path).name.lower().removesuffix(".gz")
-    found = (key for key, known in FORMATS.items() if known.add and name.endswith(known.endings))
+    found = (key for key, known in FILE_KINDS.items() if known.add and name.endswith(known.endings))
     return next(found, None) or formats.format_of(path)
 
 
@@ -223,7 +223,7 @@ def _joined(
 
 _ROWS = {"features", "labels", "query ids", "comments"}
 #: Every kind of file that ``convert`` knows, by its name.
-FORMATS: dict[str, _Kind] = {
+FILE_KINDS: dict[str, _Kind] = {
     "letor": _Kind((), frozenset(_ROWS), None),
     "lightgbm": _Kind((), frozenset(_ROWS | {"row weights"}), None),
     "npz": _Kind((), frozenset({"features", *_PARTS}), None),

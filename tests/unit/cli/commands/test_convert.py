@@ -12,7 +12,7 @@ from marginrank import RankingData, dump_letor, load_letor
 from marginrank import io as mio
 from marginrank.cli.app import cli as commands
 from marginrank.cli.command import DataError
-from marginrank.cli.files.conversion import FORMATS
+from marginrank.cli.files.conversion import FILE_KINDS
 
 ROWS = b"""2 qid:q1 1:0.5 3:1.25 #docid = A inc = 1
 0 qid:q1 2:-0.75 #docid = B
@@ -104,8 +104,8 @@ def test_data_go_there_and_back_without_a_warning(folder, ending):
 
 
 def test_every_kind_of_file_is_an_ending_or_a_format_of_the_library():
-    assert set(mio.FORMATS) <= set(FORMATS)
-    assert all(known.endings for name, known in FORMATS.items() if name not in mio.FORMATS)
+    assert set(mio.FORMATS) <= set(FILE_KINDS)
+    assert all(known.endings for name, known in FILE_KINDS.items() if name not in mio.FORMATS)
 
 
 @pytest.mark.parametrize(
