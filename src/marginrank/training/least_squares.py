@@ -232,8 +232,8 @@ class LeastSquaresTrainer:
         cg, w = run.cg, run.cg.w[index]
         if self.patience is not None and run.table is not None:
             w = run.table.best_w[index]
-        elif self.patience is not None and run.best_w is not None:
-            w = run.best_w
+        elif self.patience is not None and run.recorder is not None and run.best_w is not None:
+            w = w if run.recorder.best_iteration == cg.iteration else run.best_w
         w = np.array(w, order="C")  # apart from the scores that went along with it
         slowest = int(np.argmin(cg.alphas))
         followed = Model(float(cg.alphas[slowest]), np.array(cg.w[slowest], order="C"), cg.low[slowest])

@@ -47,10 +47,12 @@ class Recorder:
             one.means(design.scores_block(w)[None])[0]
             for one, design in zip(self._sets, self._designs, strict=True)
         ]
-        value = self.record.add(figures)
-        if better(self._sets[-1].metric, value, None if np.isnan(self.best_score) else self.best_score):
-            self.best_iteration, self.best_score = progress.iteration, value
+        value, best = float(figures[-1][0]), None if np.isnan(self.best_score) else self.best_score
+        is_better = better(self._sets[-1].metric, value, best)
+        self.record.add(figures)
         self.iteration = progress.iteration
+        if is_better:
+            self.best_iteration, self.best_score = progress.iteration, value
         return self._patience is not None and progress.iteration - self.best_iteration >= self._patience
 
     @property

@@ -74,11 +74,12 @@ class ValidationTable:
         column[moved] = figures
         self._last_parts[moved] = parts
         improved = moved[self._sign * figures < self._best[moved]]
-        self._best[improved] = self._sign * column[improved]
-        self.best_iteration[improved] = cg.iteration
         self.best_w[improved] = cg.w[improved]
+        self.best_iteration[improved] = cg.iteration
         self.best_parts[improved] = self._last_parts[improved]
-        self._columns.append(column)  # last: an iteration without a column can be watched again
+        # Last, in this order: what an interrupt leaves without them is found to have improved once more.
+        self._best[improved] = self._sign * column[improved]
+        self._columns.append(column)
         if self._patience is not None:
             cg.freeze(cg.iteration - self.best_iteration >= self._patience)
 
