@@ -323,7 +323,7 @@ def test_wrong_validation_sets_are_refused():
     X, y, qid = make_data()
     fits = [
         ({"eval_qid": qid}, "give eval_set too"),
-        ({"eval_set": (X, y)}, "pass eval_qid"),
+        ({"eval_set": (X, y)}, "Pass eval_qid"),
         ({"eval_set": (X[:, :3], y), "eval_qid": qid}, "features"),
         ({"eval_set": [X, y], "eval_qid": qid}, "eval_set must be"),
         ({"eval_set": [(X, y)], "eval_qid": [qid, qid]}, "one array of ids for each set"),
