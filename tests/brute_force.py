@@ -10,26 +10,48 @@ from marginrank.data import TrainingPairs, TrainingView
 
 
 class Pairs(NamedTuple):
-    """Pairs written out: rows, the coefficient of each term in the risk, and the margin."""
+    """Pairs written out: rows, the coefficient of each term in the risk, and margins, if they have some."""
 
     winner: np.ndarray
     loser: np.ndarray
     coefficient: np.ndarray
-    margin: np.ndarray | float
+    margin: np.ndarray | None
+
+    def slacks(self, name, scores):
+        """Return the slacks of the pairs under the loss with this name."""
+        margin = term(name).margin if self.margin is None else self.margin
+        return margin - (scores[self.winner] - scores[self.loser])
 
 
 class Term(NamedTuple):
-    """Loss of a pair as a function of its slack, where that is positive, with two derivatives."""
+    """Loss of a pair as a function of its slack, with two derivatives.
+
+    A slack is the margin minus the difference of the scores, with the margin of the loss for pairs that have
+    none of their own. ``idle`` losses are 0 wherever it is not positive.
+    """
 
     value: Callable
     slope: Callable
     curvature: Callable
+    margin: float = 1.0
+    idle: bool = True
+
+
+def _sigmoid(t):
+    return np.exp(-np.logaddexp(0.0, -t))
 
 
 # One entry per name in the registries of marginrank.losses.
 TERMS = {
     "hinge": Term(lambda t: t, lambda t: np.ones_like(t), lambda t: np.zeros_like(t)),
     "squared_hinge": Term(lambda t: t * t, lambda t: 2.0 * t, lambda t: np.full_like(t, 2.0)),
+    "logistic": Term(
+        lambda t: np.logaddexp(0.0, t),
+        _sigmoid,
+        lambda t: _sigmoid(t) * _sigmoid(-t),
+        margin=0.0,
+        idle=False,
+    ),
 }
 
 
@@ -50,10 +72,10 @@ class Risk(NamedTuple):
 def risk(name, pairs, scores, direction=None):
     """Return value, gradient and Hessian product of the risk with this name."""
     f = term(name)
-    winner, loser, coefficient, margin = pairs
+    winner, loser, coefficient, _ = pairs
     direction = np.zeros_like(scores) if direction is None else direction
-    slack = margin - (scores[winner] - scores[loser])
-    active = slack > 0.0
+    slack = pairs.slacks(name, scores)
+    active = slack > 0.0 if f.idle else np.ones(len(slack), dtype=bool)
     winner, loser, coefficient, slack = winner[active], loser[active], coefficient[active], slack[active]
     turn = coefficient * f.curvature(slack) * (direction[winner] - direction[loser])
     return Risk(
@@ -82,13 +104,12 @@ def query_pairs(view, weighting="pairs"):
             scale = query_weight[q] if weighting == "pairs" else query_weight[q] / product.sum()
             parts.append((first + winner, first + loser, scale * product))
     winner, loser, coefficient = (np.concatenate(p) for p in zip(*parts, strict=True))
-    return Pairs(winner, loser, coefficient / coefficient.sum(), 1.0)
+    return Pairs(winner, loser, coefficient / coefficient.sum(), None)
 
 
 def explicit_pairs(training):
     weight = np.ones(len(training.pairs)) if training.weight is None else training.weight
-    margin = 1.0 if training.margin is None else training.margin
-    return Pairs(training.pairs[:, 0], training.pairs[:, 1], weight / weight.sum(), margin)
+    return Pairs(training.pairs[:, 0], training.pairs[:, 1], weight / weight.sum(), training.margin)
 
 
 def active_partners(view, scores):

@@ -5,6 +5,7 @@
 
 #include "common.hpp"
 #include "marginrank/least_squares.hpp"
+#include "marginrank/logistic.hpp"
 #include "marginrank/pair_labels.hpp"
 #include "marginrank/pair_loss.hpp"
 #include "marginrank/preference_pairs.hpp"
@@ -44,9 +45,9 @@ using marginrank::LeastSquares;
 using marginrank::PairLoss;
 using marginrank::QueryLoss;
 
-void require_scores(const QueryLoss& loss, std::initializer_list<std::size_t> sizes) {
+void require_rows(std::int64_t n_rows, std::initializer_list<std::size_t> sizes) {
     for (const std::size_t size : sizes)
-        require(static_cast<std::int64_t>(size) == loss.n_rows(), "score vectors must have one entry per row");
+        require(static_cast<std::int64_t>(size) == n_rows, "score vectors must have one entry per row");
 }
 
 void require_range(const QueryLoss& loss, std::int64_t first, std::int64_t last) {
@@ -54,19 +55,19 @@ void require_range(const QueryLoss& loss, std::int64_t first, std::int64_t last)
 }
 
 double evaluate(const QueryLoss& loss, In<double> p, Out<double> g, int n_threads) {
-    require_scores(loss, {p.size(), g.size()});
+    require_rows(loss.n_rows(), {p.size(), g.size()});
     return without_gil(n_threads, [&](const Crew& crew) { return loss.evaluate_all(crew, p.data(), g.data()); });
 }
 
 void hessian(const QueryLoss& loss, In<double> p, In<double> u, Out<double> h, int n_threads) {
-    require_scores(loss, {p.size(), u.size(), h.size()});
+    require_rows(loss.n_rows(), {p.size(), u.size(), h.size()});
     without_gil(n_threads, [&](const Crew& crew) { loss.hessian_all(crew, p.data(), u.data(), h.data()); });
 }
 
 // The queries [first, last) alone, for passes that make the rows of X as they go. Threads may share the arrays.
 double evaluate_queries(const QueryLoss& loss, std::int64_t first, std::int64_t last, In<double> p, Out<double> g) {
     require_range(loss, first, last);
-    require_scores(loss, {p.size(), g.size()});
+    require_rows(loss.n_rows(), {p.size(), g.size()});
     return without_gil(
         1, [&](const Crew& crew) { return loss.evaluate_range(crew, first, last, p.data(), g.data()); });
 }
@@ -74,13 +75,13 @@ double evaluate_queries(const QueryLoss& loss, std::int64_t first, std::int64_t 
 void hessian_queries(const QueryLoss& loss, std::int64_t first, std::int64_t last, In<double> p, In<double> u,
                      Out<double> h) {
     require_range(loss, first, last);
-    require_scores(loss, {p.size(), u.size(), h.size()});
+    require_rows(loss.n_rows(), {p.size(), u.size(), h.size()});
     without_gil(
         1, [&](const Crew& crew) { loss.hessian_range(crew, first, last, p.data(), u.data(), h.data()); });
 }
 
 void active_partners(const PairLoss& loss, In<double> p, Out<double> above, Out<double> below, int n_threads) {
-    require_scores(loss, {p.size(), above.size(), below.size()});
+    require_rows(loss.n_rows(), {p.size(), above.size(), below.size()});
     without_gil(n_threads,
                 [&](const Crew& crew) { loss.active_partners(crew, p.data(), above.data(), below.data()); });
 }
@@ -108,25 +109,37 @@ void make_least_squares(LeastSquares* self, In<double> y, In<std::int64_t> ptr, 
                             static_cast<std::int64_t>(scale.size()));
 }
 
-using Preferences = marginrank::PreferencePairs;
+using marginrank::PreferencePairs;
 
-Preferences* make_preferences(In2<std::int64_t> pairs, std::optional<In<double>> weight,
-                              std::optional<In<double>> margin, std::int64_t n_rows, bool squared,
-                              bool all_active) {
-    using marginrank::PairTerm;
-    require(squared || !all_active, "all_active must come with squared: least squares");
-    const auto n = static_cast<std::int64_t>(pairs.shape(0));
-    require(pairs.shape(1) == 2 && n > 0, "pairs must have two columns and at least one row");
-    require(n_rows >= 0 && n_rows < (std::int64_t{1} << 31), "pairs can refer to fewer than 2^31 rows");
-    require(!weight || weight->size() == pairs.shape(0), "weight must have one entry per pair");
-    require(!margin || margin->size() == pairs.shape(0), "margin must have one entry per pair");
-    for (std::int64_t k = 0; k < 2 * n; ++k)
-        require(pairs.data()[k] >= 0 && pairs.data()[k] < n_rows, "pairs must refer to rows of X");
-    return new Preferences(pairs.data(), weight ? weight->data() : nullptr, margin ? margin->data() : nullptr, n,
-                           n_rows,
-                           all_active ? PairTerm::least_squares
-                           : squared  ? PairTerm::squared_hinge
-                                      : PairTerm::hinge);
+double evaluate_pairs(const PreferencePairs& pairs, In<double> p, Out<double> g, int n_threads) {
+    require_rows(pairs.n_rows(), {p.size(), g.size()});
+    return without_gil(n_threads, [&](const Crew& crew) { return pairs.evaluate(crew, p.data(), g.data()); });
+}
+
+void hessian_pairs(const PreferencePairs& pairs, In<double> p, In<double> u, Out<double> h, int n_threads) {
+    require_rows(pairs.n_rows(), {p.size(), u.size(), h.size()});
+    without_gil(n_threads, [&](const Crew& crew) { pairs.hessian(crew, p.data(), u.data(), h.data()); });
+}
+
+// A loss over explicit pairs is a term; all are made alike, and keep copies of the arrays.
+template <class Term>
+void bind_preferences(nb::module_& m, const char* name, const char* doc) {
+    using Pairs = marginrank::PairsOf<Term>;
+    using Optional = std::optional<In<double>>;
+    nb::class_<Pairs, PreferencePairs>(m, name, doc)
+        .def("__init__",
+             [](Pairs* self, In2<std::int64_t> pairs, Optional weight, Optional margin, std::int64_t n_rows) {
+                 const auto n = static_cast<std::int64_t>(pairs.shape(0));
+                 require(pairs.shape(1) == 2 && n > 0, "pairs must have two columns and at least one row");
+                 require(n_rows >= 0 && n_rows < (std::int64_t{1} << 31), "pairs can refer to fewer than 2^31 rows");
+                 require(!weight || weight->size() == pairs.shape(0), "weight must have one entry per pair");
+                 require(!margin || margin->size() == pairs.shape(0), "margin must have one entry per pair");
+                 for (std::int64_t k = 0; k < 2 * n; ++k)
+                     require(pairs.data()[k] >= 0 && pairs.data()[k] < n_rows, "pairs must refer to rows of X");
+                 new (self) Pairs(pairs.data(), weight ? weight->data() : nullptr, margin ? margin->data() : nullptr,
+                                  n, n_rows);
+             },
+             "pairs"_a.noconvert(), "weight"_a.noconvert().none(), "margin"_a.noconvert().none(), "n_rows"_a);
 }
 
 }  // namespace
@@ -167,34 +180,24 @@ void bind_losses(nb::module_& m) {
         .def("active_partners", &active_partners, "scores"_a.noconvert(), "above"_a.noconvert(),
              "below"_a.noconvert(), "n_threads"_a);
 
+    bind_pair_loss<marginrank::LogisticLoss>(m, "LogisticLoss", "Pairwise logistic loss over queries.");
+
     nb::class_<LeastSquares, QueryLoss>(m, "LeastSquares", "Centred least squares over queries.")
         .def("__init__", &make_least_squares, "y"_a.noconvert(), "query_ptr"_a.noconvert(),
              "weight"_a.noconvert().none(), "scale"_a.noconvert(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
              nb::keep_alive<1, 4>());
 
-    nb::class_<Preferences>(m, "PreferencePairs", "Hinge, squared hinge or least squares over explicit pairs.")
-        .def(nb::new_(&make_preferences), "pairs"_a.noconvert(), "weight"_a.noconvert().none(), "margin"_a.noconvert().none(), "n_rows"_a,
-             "squared"_a, "all_active"_a = false)
-        .def("evaluate",
-             [](const Preferences& pairs, In<double> p, Out<double> g, int n_threads) {
-                 require(static_cast<std::int64_t>(p.size()) == pairs.n_rows() && g.size() == p.size(),
-                         "score vectors must have one entry per row");
-                 return without_gil(n_threads,
-                                    [&](const Crew& crew) { return pairs.evaluate(crew, p.data(), g.data()); });
-             },
-             "scores"_a.noconvert(), "gradient"_a.noconvert(), "n_threads"_a)
-        .def("hessian",
-             [](const Preferences& pairs, In<double> p, In<double> u, Out<double> h, int n_threads) {
-                 require(static_cast<std::int64_t>(p.size()) == pairs.n_rows() && u.size() == p.size() &&
-                             h.size() == p.size(),
-                         "score vectors must have one entry per row");
-                 without_gil(n_threads,
-                             [&](const Crew& crew) { pairs.hessian(crew, p.data(), u.data(), h.data()); });
-             },
-             "scores"_a.noconvert(), "direction"_a.noconvert(), "product"_a.noconvert(), "n_threads"_a)
-        .def("partner_weight", [](const Preferences& pairs) {
+    nb::class_<PreferencePairs>(m, "PreferencePairs", "A loss over explicit pairs.")
+        .def("evaluate", &evaluate_pairs, "scores"_a.noconvert(), "gradient"_a.noconvert(), "n_threads"_a)
+        .def("hessian", &hessian_pairs, "scores"_a.noconvert(), "direction"_a.noconvert(), "product"_a.noconvert(),
+             "n_threads"_a)
+        .def("partner_weight", [](const PreferencePairs& pairs) {
             std::vector<double> out(static_cast<std::size_t>(pairs.n_rows()), 0.0);
             pairs.partner_weight(out.data());
             return to_numpy(out);
         });
+    bind_preferences<marginrank::HingePair>(m, "HingePairs", "Hinge over explicit pairs.");
+    bind_preferences<marginrank::SquaredHingePair>(m, "SquaredHingePairs", "Squared hinge over explicit pairs.");
+    bind_preferences<marginrank::LeastSquaresPair>(m, "LeastSquaresPairs", "Least squares over explicit pairs.");
+    bind_preferences<marginrank::LogisticPair>(m, "LogisticPairs", "Logistic loss over explicit pairs.");
 }

@@ -291,10 +291,10 @@ void the_small_kernel_ignores_what_lies_beyond() {
             u.resize(static_cast<std::size_t>(n) + 3, NAN);
             w.resize(static_cast<std::size_t>(n) + 3, 7.0);
             Vec up(static_cast<std::size_t>(n) + 3, 0.0), down(up), h_up(up), h_down(up);
-            const double value = marginrank::kernels::brute_levels<marginrank::kernels::SquaredHingeTerm, true, true>(
-                s.data(), w.data(), nullptr, level, 2, up.data(), down.data());
-            marginrank::kernels::brute_levels<marginrank::kernels::HessianTerm, true, false>(
-                s.data(), w.data(), u.data(), level, 2, h_up.data(), h_down.data());
+            const double value = marginrank::kernels::brute_levels<marginrank::kernels::SquaredHingeTerm, true>(
+                s.data(), w.data(), nullptr, level, 2, 0, 1, up.data(), down.data());
+            marginrank::kernels::brute_levels<marginrank::kernels::HessianTerm, true>(
+                s.data(), w.data(), u.data(), level, 2, 0, 1, h_up.data(), h_down.data());
             CHECK(value == want.value);
             for (std::size_t k = 0; k < static_cast<std::size_t>(n); ++k) {
                 CHECK(2.0 * w[k] * (up[k] - down[k]) == want.gradient[k]);

@@ -3,17 +3,20 @@
 
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <vector>
 
 #include "check.hpp"
+#include "marginrank/logistic.hpp"
 
 namespace {
 
 using marginrank::Crew;
-using marginrank::PairTerm;
 using marginrank::PreferencePairs;
 using Vec = std::vector<double>;
+
+enum class PairTerm { hinge, squared_hinge, least_squares, logistic };
 
 struct Problem {
     std::int64_t n_rows;
@@ -39,6 +42,17 @@ Problem lattice_problem(std::uint32_t seed, std::int64_t n_rows, std::int64_t n_
         p.direction.push_back(static_cast<double>(below(7)) - 3.0);
     }
     return p;
+}
+
+template <class... Arguments>
+std::unique_ptr<PreferencePairs> make(PairTerm term, Arguments... arguments) {
+    using namespace marginrank;
+    switch (term) {
+        case PairTerm::hinge: return std::make_unique<PairsOf<HingePair>>(arguments...);
+        case PairTerm::squared_hinge: return std::make_unique<PairsOf<SquaredHingePair>>(arguments...);
+        case PairTerm::least_squares: return std::make_unique<PairsOf<LeastSquaresPair>>(arguments...);
+        default: return std::make_unique<PairsOf<LogisticPair>>(arguments...);
+    }
 }
 
 struct Expected {
@@ -87,8 +101,9 @@ void equals_a_loop_over_the_pairs() {
             Problem p = lattice_problem(static_cast<std::uint32_t>(options), n_rows, n_pairs);
             if (term == PairTerm::least_squares)
                 for (std::size_t k = 0; k < p.margin.size(); k += 3) p.margin[k] = -p.margin[k];
-            const PreferencePairs pairs(p.pairs.data(), weighted ? p.weight.data() : nullptr,
-                                        with_margin ? p.margin.data() : nullptr, n_pairs, n_rows, term);
+            const auto made = make(term, p.pairs.data(), weighted ? p.weight.data() : nullptr,
+                                   with_margin ? p.margin.data() : nullptr, n_pairs, n_rows);
+            const PreferencePairs& pairs = *made;
             const Expected e = by_loop(p, weighted, with_margin, term);
             Vec g(p.scores.size(), NAN), h(p.scores.size(), NAN), partners(p.scores.size(), NAN);
             CHECK(near(pairs.evaluate(Crew(1), p.scores.data(), g.data()), e.value, e.total));
@@ -107,8 +122,9 @@ void the_bits_do_not_depend_on_the_threads() {
     for (double& s : p.scores) s = normal(random);
     for (double& u : p.direction) u = normal(random);
     for (double& v : p.weight) v = std::exp(normal(random));
-    for (PairTerm term : kTerms) {
-        const PreferencePairs pairs(p.pairs.data(), p.weight.data(), nullptr, p.n_pairs(), p.n_rows, term);
+    for (PairTerm term : {kTerms[0], kTerms[1], kTerms[2], PairTerm::logistic}) {
+        const auto made = make(term, p.pairs.data(), p.weight.data(), nullptr, p.n_pairs(), p.n_rows);
+        const PreferencePairs& pairs = *made;
         Vec g1(p.scores.size()), h1(p.scores.size());
         const double value = pairs.evaluate(Crew(1), p.scores.data(), g1.data());
         pairs.hessian(Crew(1), p.scores.data(), p.direction.data(), h1.data());

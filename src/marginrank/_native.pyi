@@ -177,21 +177,44 @@ class PairLoss(QueryLoss):
 
     def active_partners(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], above: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], below: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None: ...
 
+class LogisticLoss(QueryLoss):
+    """Pairwise logistic loss over queries."""
+
+    def __init__(self, labels: PairLabels, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
 class LeastSquares(QueryLoss):
     """Centred least squares over queries."""
 
     def __init__(self, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], query_ptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
 class PreferencePairs:
-    """Hinge, squared hinge or least squares over explicit pairs."""
-
-    def __init__(self, pairs: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_rows: int, squared: bool, all_active: bool = False) -> None: ...
+    """A loss over explicit pairs."""
 
     def evaluate(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> float: ...
 
     def hessian(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], direction: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None: ...
 
     def partner_weight(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+class HingePairs(PreferencePairs):
+    """Hinge over explicit pairs."""
+
+    def __init__(self, pairs: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_rows: int) -> None: ...
+
+class SquaredHingePairs(PreferencePairs):
+    """Squared hinge over explicit pairs."""
+
+    def __init__(self, pairs: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_rows: int) -> None: ...
+
+class LeastSquaresPairs(PreferencePairs):
+    """Least squares over explicit pairs."""
+
+    def __init__(self, pairs: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_rows: int) -> None: ...
+
+class LogisticPairs(PreferencePairs):
+    """Logistic loss over explicit pairs."""
+
+    def __init__(self, pairs: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_rows: int) -> None: ...
 
 class RowFile:
     """A file that rows are read from as a pass gets to them."""

@@ -28,7 +28,9 @@ _LEAST_SQUARE = 1e-290
 def natural_alpha(design: Design, loss: Loss) -> float:
     """Return the alpha at which a step along the gradient at zero brings the margins to about 1.
 
-    Above it the model is hardly more than that gradient; it follows the units of X. What may be the rounding
+    That is their order of magnitude, for every loss whose pairs pull by about 1 at zero: the hinge by 1, its
+    square by 2, the logistic loss by 1/2. Above this alpha the model is hardly more than that gradient; it
+    follows the units of X. What may be the rounding
     of the product, because the terms of a column cancel out, counts as nothing.
 
     Returns

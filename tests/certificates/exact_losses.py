@@ -72,14 +72,14 @@ def query_terms(rows, queries, weighting):
         total = sum((weight for *_, weight in pairs), Fraction(0))
         for i, j, weight in pairs:
             share = v * weight if weighting == "pairs" else v * weight / total
-            terms.append(PairTerm(share, Fraction(1), difference(rows[i], rows[j])))
+            terms.append(PairTerm(share, None, difference(rows[i], rows[j])))
     return _as_mean(terms)
 
 
 def explicit_terms(rows, pairs, weight=None, margin=None):
     """Return the terms of preferences that are given as pairs of row numbers, winner first."""
     weights = [Fraction(1)] * len(pairs) if weight is None else rational(weight)
-    margins = rational(np.broadcast_to(1.0 if margin is None else margin, len(pairs)))
+    margins = [None] * len(pairs) if margin is None else rational(np.broadcast_to(margin, len(pairs)))
     return _as_mean(
         PairTerm(w, m, difference(rows[i], rows[j]))
         for (i, j), w, m in zip(pairs, weights, margins, strict=True)

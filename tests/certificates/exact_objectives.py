@@ -1,8 +1,9 @@
 """Objectives in rational arithmetic: the value of a model, and what dual variables prove, without rounding.
 
-Two kinds of risk cover every loss of the library. The hinge and the structured losses are sums over blocks of
-the largest of some planes; the squared losses are sums of squares over pairs. Both are evaluated over
-differences of rows, so a constant that is added to a column vanishes exactly.
+Two kinds of risk are rational. The hinge and the structured losses are sums over blocks of the largest of
+some planes; the squared losses are sums of squares over pairs. The logistic loss is not, and enclosed:
+``value`` is never below a risk, ``at_least`` never above it. All are evaluated over differences of rows, so a
+constant that is added to a column vanishes exactly.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
+
+from exact_logistic import entropy, softplus
 
 Row = tuple[Fraction, ...]
 
@@ -47,7 +50,7 @@ class PairTerm(NamedTuple):
     """A coefficient times a function of ``margin - difference.w``."""
 
     coefficient: Fraction
-    margin: Fraction
+    margin: Fraction | None
     difference: Row
 
 
@@ -73,6 +76,8 @@ class BlockRisk:
             (block.weight * max(p.offset + dot(p.slope, w) for p in block.planes) for block in self.blocks),
             Fraction(0),
         )
+
+    at_least = value
 
     def proved(self, weights, penalty):
         """Return the lower bound that weights of the planes prove, made feasible first.
@@ -109,6 +114,8 @@ class SquaredRisk:
         slacks = self.slacks(w)
         return sum((t.coefficient * s * s for t, s in zip(self.terms, slacks, strict=True)), Fraction(0))
 
+    at_least = value
+
     def proved(self, w, penalty):
         """Return the lower bound that the slopes of the squares at ``w`` prove."""
         weights = [2 * t.coefficient * s for t, s in zip(self.terms, self.slacks(w), strict=True)]
@@ -117,6 +124,34 @@ class SquaredRisk:
             Fraction(0),
         )
         slope = combination(weights, [t.difference for t in self.terms], self.n_columns)
+        return level - _conjugate(slope, penalty)
+
+
+@dataclass(frozen=True)
+class LogisticRisk:
+    """Sum over pairs of ``log(1 + exp(margin - difference.w))``, from above and from below."""
+
+    terms: tuple[PairTerm, ...]
+    n_columns: int
+
+    def value(self, w):
+        return self._sum(w, up=True)
+
+    def at_least(self, w):
+        return self._sum(w, up=False)
+
+    def _sum(self, w, *, up):
+        slacks = [t.margin - dot(t.difference, w) for t in self.terms]
+        costs = [softplus(slack, up=up) for slack in slacks]
+        return dot([t.coefficient for t in self.terms], costs)
+
+    def proved(self, weights, penalty):
+        """Return the lower bound that slopes of the terms prove: ``log(1 + e^x) >= b x + entropy(b)``."""
+        slopes = [min(max(b, Fraction(0)), Fraction(1)) for b in weights]
+        by_term = [t.coefficient * b for t, b in zip(self.terms, slopes, strict=True)]
+        level = dot(by_term, [t.margin for t in self.terms])
+        level += dot([t.coefficient for t in self.terms], [entropy(b) for b in slopes])
+        slope = combination(by_term, [t.difference for t in self.terms], self.n_columns)
         return level - _conjugate(slope, penalty)
 
 
@@ -133,10 +168,18 @@ def hinge_risk(terms, n_columns):
     return BlockRisk(blocks, n_columns)
 
 
+def default_margin(loss):
+    """Return the margin of pairs that have none of their own."""
+    return Fraction(0 if loss == "logistic" else 1)
+
+
 def pair_risk(loss, terms, n_columns):
-    """Return the risk of pair terms under the loss with this name."""
+    """Return the risk of pair terms under the loss with this name; a margin of None is that of the loss."""
+    terms = [t._replace(margin=default_margin(loss)) if t.margin is None else t for t in terms]
     if loss == "hinge":
         return hinge_risk(terms, n_columns)
+    if loss == "logistic":
+        return LogisticRisk(merged(terms), n_columns)
     assert loss in ("squared_hinge", "least_squares"), f"{loss} has no rational definition: add it here."
     return SquaredRisk(merged(terms), n_columns, one_sided=loss == "squared_hinge")
 
@@ -145,7 +188,7 @@ def pair_risk(loss, terms, n_columns):
 class ExactObjective:
     """``risk(w) + 1/2 sum_j penalty_j w_j^2``, with the penalty of alpha 1 kept apart."""
 
-    risk: BlockRisk | SquaredRisk
+    risk: BlockRisk | SquaredRisk | LogisticRisk
     unit_penalty: Row
 
     def penalty(self, alpha):

@@ -63,12 +63,20 @@ def claim_of(model, risk, what, *, penalty=None, largest_gap=None):
 
 
 #: The pairwise losses, and the solvers that each of them has.
-LOSS_SOLVERS = {"hinge": ("lbfgs", "bundle"), "squared_hinge": ("lbfgs", "bundle", "newton")}
+LOSS_SOLVERS = {
+    "hinge": ("lbfgs", "bundle"),
+    "squared_hinge": ("lbfgs", "bundle", "newton"),
+    "logistic": ("lbfgs", "bundle", "newton"),
+}
+#: Drawn by the kinds of problems that were there first, so that their seeds make the same problems again.
+MARGIN_LOSSES = ("hinge", "squared_hinge")
+#: Drawn by kinds of their own.
+FURTHER_LOSSES = tuple(loss for loss in LOSS_SOLVERS if loss not in MARGIN_LOSSES)
 
 
-def rank_svm(rng, hard):
+def rank_svm(rng, hard, losses=MARGIN_LOSSES):
     rows = draw_rows(rng, hard=hard)
-    loss = one_of(rng, list(LOSS_SOLVERS))
+    loss = one_of(rng, losses)
     options = {
         "loss": loss,
         "alpha": draw_alpha(rng, hard=hard),
@@ -85,10 +93,10 @@ def rank_svm(rng, hard):
     return [claim_of(model, risk, repr(model), largest_gap=None if hard else model.tol)]
 
 
-def rank_svm_disk(rng, hard):
+def rank_svm_disk(rng, hard, losses=MARGIN_LOSSES):
     """Return the claim of a ranker over chunks of rows on disk, whose products are other code."""
     rows = draw_rows(rng, hard=hard)
-    loss = one_of(rng, list(LOSS_SOLVERS))
+    loss = one_of(rng, losses)
     model = RankSVM(
         loss,
         alpha=draw_alpha(rng, hard=hard),
@@ -103,10 +111,10 @@ def rank_svm_disk(rng, hard):
     return [claim_of(model, risk, f"{model!r} on disk", largest_gap=None if hard else model.tol)]
 
 
-def rank_svm_pairs(rng, hard):
+def rank_svm_pairs(rng, hard, losses=MARGIN_LOSSES):
     rows = draw_rows(rng, hard=hard)
     pairs, weight, margin = draw_pairs(rng, rows.X.shape[0])
-    loss = one_of(rng, list(LOSS_SOLVERS))
+    loss = one_of(rng, losses)
     model = RankSVM(
         loss,
         alpha=draw_alpha(rng, hard=hard),
@@ -233,10 +241,10 @@ def structured(rng, hard):
     return [claim_of(model, risk, repr(model), largest_gap=None if hard else model.tol)]
 
 
-def kernel(rng, hard):
+def kernel(rng, hard, losses=(*MARGIN_LOSSES, "least_squares")):
     rows = draw_rows(rng, hard=hard, offsets=False, largest=5)
     approximation = str(rng.choice(["nystroem", "fourier", "exact"]))
-    loss = str(rng.choice(["hinge", "squared_hinge", "least_squares"]))
+    loss = str(rng.choice(losses))
     kernels = ["rbf", "laplacian", "polynomial", "cosine"]
     model = KernelRankSVM(
         kernel=one_of(rng, kernels[:2] if approximation == "fourier" else kernels),
@@ -294,6 +302,12 @@ def draw_pairs(rng, n_rows):
     return pairs, weight, margin
 
 
+def further_loss(rng, hard):
+    """Return the claim of a ranker of any kind with one of the other pairwise losses."""
+    fit = one_of(rng, [rank_svm, rank_svm_disk, rank_svm_pairs, kernel])
+    return fit(rng, hard, FURTHER_LOSSES)
+
+
 def _fitted(model, rows, **more):
     return quietly(model.fit, rows.X, rows.y, **rows.given, **more)
 
@@ -315,4 +329,5 @@ ESTIMATORS = {
     "rank_rls_targets": rank_rls_targets,
     "structured": structured,
     "kernel": kernel,
+    "further_loss": further_loss,
 }

@@ -1,7 +1,7 @@
 """The optimum by another way than any solver of the library: 100 decimal digits, then rational arithmetic.
 
 Columns are rescaled by powers of two until their penalty is about 1. Blocks of planes are solved by an
-interior-point method, which ties and duplicates do not trouble, squares by Newton's method. Neither is
+interior-point method, which ties and duplicates do not trouble, the others by Newton's method. Neither is
 trusted: what they return is evaluated in rational arithmetic, from above by the value of their model and from
 below by their dual variables, and the caller looks at the difference.
 """
@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from exact_objectives import BlockRisk
+from exact_objectives import BlockRisk, LogisticRisk
 
 DIGITS = 100
 #: Relative difference of upper and lower value at which the interior-point method may stop.
@@ -49,10 +49,14 @@ def optimum(objective, alpha):
         scaled = _decimals([q * f * f for q, f in zip(penalty, factor, strict=True)])
         if isinstance(objective.risk, BlockRisk):
             u, weights = _interior_point(objective.risk, scaled, factor)
+            certificate = [[_dyadic(x) for x in block] for block in weights]
+        elif isinstance(objective.risk, LogisticRisk):
+            u, weights = _logistic_newton(objective.risk, scaled, factor)
+            certificate = [_dyadic(x) for x in weights]
         else:
-            u, weights = _newton(objective.risk, scaled, factor), None
+            u, certificate = _newton(objective.risk, scaled, factor), None
         w = [_dyadic(x) * f for x, f in zip(u, factor, strict=True)]
-        certificate = w if weights is None else [[_dyadic(x) for x in block] for block in weights]
+        certificate = w if certificate is None else certificate
     return Optimum(w, objective.value(w, alpha), objective.risk.proved(certificate, penalty))
 
 
@@ -128,6 +132,37 @@ def _newton(risk, penalty, factor):
         if length == 1 and np.array_equal(active, slacks(w) > 0 if risk.one_sided else active):
             break
     return w
+
+
+def _logistic_newton(risk, penalty, factor):
+    """Return the model and the slope of each term; the logistic loss bends everywhere, so this ends fast."""
+    coefficient = _decimals([t.coefficient for t in risk.terms])
+    margin = _decimals([t.margin for t in risk.terms])
+    differences = _matrix([t.difference for t in risk.terms], factor)
+
+    def value(w):
+        slack = margin - differences @ w
+        costs = [max(s, Decimal(0)) + (1 + (-abs(s)).exp()).ln() for s in slack]
+        return coefficient @ np.array(costs, dtype=object) + (penalty * w * w).sum() / 2
+
+    def slopes(w):
+        return np.array([1 / (1 + (-s).exp()) for s in margin - differences @ w], dtype=object)
+
+    w = np.array([Decimal(0)] * len(penalty), dtype=object)
+    here = value(w)
+    for _ in range(_STEPS):
+        b = slopes(w)
+        gradient = penalty * w - (coefficient * b) @ differences
+        hessian = differences.T @ ((coefficient * b * (1 - b))[:, None] * differences) + np.diag(penalty)
+        step = _solve(hessian, -gradient)
+        slope = (gradient * step).sum()
+        length = Decimal(1)
+        while (there := value(w + length * step)) > here + length * slope / 4 and length > Decimal(2) ** -60:
+            length /= 2
+        w, here = w + length * step, min(here, there)
+        if -slope <= CLOSE * CLOSE * here:
+            break
+    return w, slopes(w)
 
 
 class _Planes:

@@ -6,7 +6,15 @@ import numpy as np
 from claims import Claim
 from exact_losses import factored_kernel, query_risk, rational, rational_rows
 from exact_objectives import ExactObjective, combination
-from fitted_claims import draw_structured, one_of, queries_of, quietly, unit_penalty
+from fitted_claims import (
+    FURTHER_LOSSES,
+    MARGIN_LOSSES,
+    draw_structured,
+    one_of,
+    queries_of,
+    quietly,
+    unit_penalty,
+)
 from random_rows import draw_alpha, draw_rows
 
 from marginrank.exceptions import MarginRankError
@@ -16,21 +24,21 @@ from marginrank.paths import kernel_rank_path, rank_path, rank_rls_path, structu
 def drawn_until_computed(make):
     """Draw again where the library refuses a path: rounding leaves no model within eps of the optimum."""
 
-    def computed(rng, hard):
+    def computed(*drawn):
         while True:
             try:
-                return make(rng, hard)
+                return make(*drawn)
             except MarginRankError as refusal:
-                if not hard or "No model within eps" not in str(refusal):
+                if not drawn[1] or "No model within eps" not in str(refusal):
                     raise
 
     return computed
 
 
 @drawn_until_computed
-def rank_svm_path(rng, hard):
+def rank_svm_path(rng, hard, losses=MARGIN_LOSSES):
     rows = draw_rows(rng, hard=hard)
-    loss, weighting = str(rng.choice(["hinge", "squared_hinge"])), str(rng.choice(["pairs", "queries"]))
+    loss, weighting = str(rng.choice(losses)), str(rng.choice(["pairs", "queries"]))
     options = {"loss": loss, "weighting": weighting, **_interval(rng, hard)}
     path = quietly(rank_path, rows.X, rows.y, **rows.given, **options)
     risk = query_risk(loss, rational_rows(rows.X), queries_of(rows), weighting)
@@ -129,9 +137,14 @@ def _linear_claims(rng, path, risk, what):
     ]
 
 
+def further_loss_path(rng, hard):
+    return rank_svm_path(rng, hard, FURTHER_LOSSES)
+
+
 PATHS = {
     "rank_path": rank_svm_path,
     "structured_path": structured_path,
     "rank_rls_path": least_squares_path,
     "kernel_path": kernel_path,
+    "further_loss_path": further_loss_path,
 }

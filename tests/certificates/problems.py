@@ -12,7 +12,7 @@ from path_claims import PATHS
 KINDS = {**ESTIMATORS, **PATHS}
 CLASSES = [(kind, hardness) for kind in KINDS for hardness in ("mild", "hard")]
 #: Problems of an ordinary test run.
-IN_EVERY_RUN = 100
+IN_EVERY_RUN = 120
 #: Problems that showed a fault once and lie beyond those.
 FAULTS = [("rank_rls_path", "hard", 37), ("rank_svm_disk", "hard", 5)]
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from claims import CLOSE_ENOUGH, Claim, violations
+from exact_logistic import entropy, softplus
 from exact_losses import (
     Queries,
     explicit_terms,
@@ -33,7 +34,7 @@ from marginrank.losses.structured import STRUCTURED_TARGETS, TargetOptions
 from marginrank.losses.structured.discounts import discount_table
 from marginrank.solvers import SOLVERS
 
-LOSSES = ["hinge", "squared_hinge", "least_squares"]
+LOSSES = ["hinge", "squared_hinge", "logistic", "least_squares"]
 
 
 def test_every_registered_loss_solver_and_target_is_drawn():
@@ -56,7 +57,7 @@ def model_and_scores(rng, rows):
 
 
 @pytest.mark.parametrize("weighting", ["pairs", "queries"])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("loss", QUERY_LOSSES)
 @pytest.mark.parametrize("seed", range(6))
 def test_exact_pair_losses_equal_brute_force(loss, weighting, seed):
     rng = np.random.default_rng(seed)
@@ -69,18 +70,17 @@ def test_exact_pair_losses_equal_brute_force(loss, weighting, seed):
     assert float(exact) == pytest.approx(expected, rel=1e-12)  # the float version rounds
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 @pytest.mark.parametrize("seed", range(6))
-def test_exact_losses_of_explicit_pairs_equal_brute_force(seed):
+def test_exact_losses_of_explicit_pairs_equal_brute_force(loss, seed):
     rng = np.random.default_rng(seed)
     rows = dense_rows(rng)
     pairs, weight, margin = draw_pairs(rng, len(rows.y))
     w, scores = model_and_scores(rng, rows)
     written_out = brute_force.explicit_pairs(brute_force.pairs_of(pairs, weight=weight, margin=margin))
-    expected = brute_force.risk("squared_hinge", written_out, scores).value
+    expected = brute_force.risk(loss, written_out, scores).value
     terms = explicit_terms(rational_rows(rows.X), pairs, weight, margin)
-    assert float(pair_risk("squared_hinge", terms, len(w)).value(rational(w))) == pytest.approx(
-        expected, rel=1e-12
-    )
+    assert float(pair_risk(loss, terms, len(w)).value(rational(w))) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -133,6 +133,30 @@ def test_the_discounts_are_logarithms_to_the_last_digits(name):
             argument = rank + 1 if name == "log2" else max(rank, 2)
             expected = Decimal(2).ln() / Decimal(argument).ln()
             assert abs(Decimal(float(value)) / expected - 1) < Decimal("3e-16")  # two roundings
+
+
+@pytest.mark.parametrize("x", [0.0, 1.0, -1.0, 30.0, -30.0, -139.0, -141.0, 1999.0, -1999.0, -2001.0, 1e300])
+def test_the_logistic_loss_is_enclosed_to_fifty_digits(x):
+    low, high = (softplus(Fraction(x), up=up) for up in (False, True))
+    with localcontext() as context:
+        context.prec = 1000
+        exact = Fraction((1 + Decimal(-abs(x)).exp()).ln()) + max(Fraction(x), 0) if abs(x) < 2000 else None
+    assert low < high <= low * (1 + Fraction(1, 10**50)) + Fraction(1, 2**2880)
+    assert exact is None or low < exact < high
+
+
+@pytest.mark.parametrize("b", [0.5, 1e-3, 1 - 2.0**-53, 2.0**-900, 2.0**-53])
+def test_the_entropy_is_as_close_from_below(b):
+    """``log(1 + e^x)`` is the largest of ``b x + entropy(b)``, attained where b is the slope at x."""
+    b = Fraction(b)
+    with localcontext() as context:
+        context.prec = 1000
+        x = Fraction(
+            (Decimal(b.numerator) / Decimal((1 - b).numerator * b.denominator // (1 - b).denominator)).ln()
+        )
+    attained = softplus(x, up=False) - b * x
+    assert entropy(b) <= softplus(x, up=True) - b * x
+    assert entropy(b) >= attained * (1 - Fraction(1, 10**40))
 
 
 def test_entries_stored_twice_are_added():

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
+from marginrank.losses import QUERY_LOSSES
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -86,6 +88,26 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
         if not target.exists() or (anchor and anchor not in anchors(target)):
             missing.append(link)
     assert missing == []
+
+
+QUOTE = re.compile(r"From\s+\[[^\]]+\]\(([^)]+)\)|^```(?:cpp|py)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if QUOTE.search(page.read_text())], ids=name_of)
+def test_quoted_code_is_that_of_the_file_it_is_from(page: Path) -> None:
+    """A fence of ``cpp`` or ``py`` quotes the file that the last ``From [...](...)`` before it links to."""
+    source, wrong = "", []
+    for link, code in QUOTE.findall(page.read_text(encoding="utf-8")):
+        if link:
+            source = (page.parent / link).read_text(encoding="utf-8")
+        elif code not in source:
+            wrong.append(code)
+    assert wrong == []
+
+
+def test_every_registered_loss_has_a_row_in_the_table_of_losses() -> None:
+    page = (ROOT / "docs" / "ranksvm.md").read_text(encoding="utf-8")
+    assert set(re.findall(r'^\| `"(\w+)"`', page, re.MULTILINE)) >= QUERY_LOSSES.keys()
 
 
 def test_every_page_is_linked_from_the_index() -> None:

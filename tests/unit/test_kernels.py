@@ -45,6 +45,23 @@ def test_both_modules_give_the_same_pair_losses(squared, weight, n_threads):
 
 
 @wide_only
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+def test_both_modules_give_the_same_logistic_loss(weight):
+    ptr = PTR[:8]  # it looks at every pair, so not the long ones
+    n = int(ptr[-1])
+    results = []
+    for module in (_native, avx2):
+        labels = module.PairLabels(Y[:n], ptr, None if weight is None else weight[:n], 1)
+        loss = module.LogisticLoss(labels, SCALE[:7])
+        g, h = np.empty((2, n))
+        value = loss.evaluate(3.0 * SCORES[:n], g, 2)
+        loss.hessian(3.0 * SCORES[:n], DIRECTION[:n], h, 2)
+        results.append((value, g, h))
+    for one, other in zip(*results, strict=True):
+        assert np.array_equal(one, other)
+
+
+@wide_only
 @pytest.mark.parametrize("name", ["RowProductF32", "RowProductF64"])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (7, 300, 33), (97, 46, 16), (200, 513, 105)])
 def test_both_modules_give_the_same_row_products(name, shape):
@@ -68,12 +85,12 @@ def test_both_modules_give_the_same_labels():
 
 
 @wide_only
-@pytest.mark.parametrize("squared", [False, True])
-def test_both_modules_give_the_same_preference_losses(squared):
+@pytest.mark.parametrize("kind", ["HingePairs", "SquaredHingePairs", "LeastSquaresPairs", "LogisticPairs"])
+def test_both_modules_give_the_same_preference_losses(kind):
     pairs = RNG.integers(0, 500, (20_000, 2))
     results = []
     for module in (_native, avx2):
-        loss = module.PreferencePairs(pairs, WEIGHT[:20_000], WEIGHT[1:20_001], 500, squared)
+        loss = getattr(module, kind)(pairs, WEIGHT[:20_000], WEIGHT[1:20_001], 500)
         g, h = np.empty((2, 500))
         value = loss.evaluate(SCORES[:500], g, 1)
         loss.hessian(SCORES[:500], DIRECTION[:500], h, 1)
@@ -89,7 +106,7 @@ def test_both_modules_give_the_same_least_squares(weight):
     results = []
     for module in (_native, avx2):
         by_row = module.LeastSquares(Y, PTR, weight, SCALE)
-        by_pair = module.PreferencePairs(pairs, None, DIRECTION[:20_000], 500, True, True)
+        by_pair = module.LeastSquaresPairs(pairs, None, DIRECTION[:20_000], 500)
         g, h = np.empty((2, N))
         g_pairs, h_pairs = np.empty((2, 500))
         values = by_row.evaluate(SCORES, g, 1), by_pair.evaluate(SCORES[:500], g_pairs, 1)
@@ -209,7 +226,7 @@ def small_squares():
 
 
 def small_pairs():
-    return _kernels.PreferencePairs(np.array([[0, 1]]), None, None, 4, True)
+    return _kernels.SquaredHingePairs(np.array([[0, 1]]), None, None, 4)
 
 
 def small_matrix():
@@ -231,17 +248,15 @@ WRONG_SIZES = {
     "product": lambda: small_loss().hessian(ONES, ONES, np.empty(5), 1),
     "above": lambda: small_loss().active_partners(ONES, np.empty(3), np.empty(4), 1),
     "below": lambda: small_loss().active_partners(ONES, np.empty(4), np.empty(3), 1),
-    "three columns of pairs": lambda: _kernels.PreferencePairs(
-        np.zeros((2, 3), dtype=int), None, None, 4, True
-    ),
-    "no pairs": lambda: _kernels.PreferencePairs(np.zeros((0, 2), dtype=int), None, None, 4, True),
-    "pair beyond the rows": lambda: _kernels.PreferencePairs(np.array([[0, 4]]), None, None, 4, True),
-    "negative pair": lambda: _kernels.PreferencePairs(np.array([[-1, 2]]), None, None, 4, True),
-    "negative rows": lambda: _kernels.PreferencePairs(np.array([[0, 1]]), None, None, -1, True),
-    "pair weight": lambda: _kernels.PreferencePairs(np.array([[0, 1]]), np.ones(2), None, 4, True),
-    "pair margin": lambda: _kernels.PreferencePairs(np.array([[0, 1]]), None, np.ones(2), 4, True),
-    "all pairs active for a hinge": lambda: _kernels.PreferencePairs(
-        np.array([[0, 1]]), None, None, 4, False, True
+    "three columns of pairs": lambda: _kernels.SquaredHingePairs(np.zeros((2, 3), dtype=int), None, None, 4),
+    "no pairs": lambda: _kernels.SquaredHingePairs(np.zeros((0, 2), dtype=int), None, None, 4),
+    "pair beyond the rows": lambda: _kernels.SquaredHingePairs(np.array([[0, 4]]), None, None, 4),
+    "negative pair": lambda: _kernels.SquaredHingePairs(np.array([[-1, 2]]), None, None, 4),
+    "negative rows": lambda: _kernels.SquaredHingePairs(np.array([[0, 1]]), None, None, -1),
+    "pair weight": lambda: _kernels.SquaredHingePairs(np.array([[0, 1]]), np.ones(2), None, 4),
+    "pair margin": lambda: _kernels.SquaredHingePairs(np.array([[0, 1]]), None, np.ones(2), 4),
+    "scale of the logistic loss": lambda: _kernels.LogisticLoss(
+        _kernels.PairLabels(ONES, FOUR, None, 1), np.ones(3)
     ),
     "query_ptr of least squares": lambda: _kernels.LeastSquares(ONES, np.array([0, 3]), None, np.ones(1)),
     "descending query_ptr of least squares": lambda: _kernels.LeastSquares(

@@ -16,7 +16,12 @@ def test_there_is_at_least_what_the_page_says(what):
 
 
 def test_every_compiled_kernel_has_an_oracle():
-    assert sorted(ORACLES) == sorted(_kernels.__all__)
+    compiled = {
+        name
+        for name, member in vars(_kernels).items()
+        if getattr(member, "__module__", "").startswith("marginrank._native")
+    }
+    assert set(ORACLES) == compiled - {"has_wide_registers"}
     assert [place for place in ORACLES.values() if not (ROOT / place).exists()] == []
 
 

@@ -54,6 +54,8 @@ public:
     std::int64_t rows(std::int64_t q) const { return query_ptr_[q + 1] - query_ptr_[q]; }
     bool brute(std::int64_t q) const { return rows(q) <= kBruteRows; }
     const double* weight() const { return weight_; }
+    // Null without weights.
+    const double* weights_of(std::int64_t q) const { return weight_ == nullptr ? nullptr : weight_ + query_ptr_[q]; }
 
     // Rows of query q (counted from its first) in the order of their labels.
     const std::int32_t* order(std::int64_t q) const { return order_.data() + query_ptr_[q]; }

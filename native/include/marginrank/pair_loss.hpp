@@ -21,16 +21,12 @@
 namespace marginrank {
 
 struct PairScratch : QueryScratch {
-    std::vector<double> s, w, u, up, down;  // small queries, in the order of the labels
+    BruteScratch small;
     SortedQuery sorted;
     CountScratch counts;
     SumScratch sums;
     std::vector<std::int32_t> count_up, count_down;
     std::vector<double> value, weight_up, weight_down, sum_up, sum_down, block_sums;
-
-    // Three entries more: the kernels look at four rows at a time.
-    PairScratch()
-        : s(kBruteRows + 3), w(kBruteRows + 3), u(kBruteRows + 3), up(kBruteRows + 3), down(kBruteRows + 3) {}
 };
 
 class PairLoss : public QueryLoss {
@@ -54,7 +50,7 @@ protected:
                           QueryScratch& scratch) const override {
         auto& own = static_cast<PairScratch&>(scratch);
         if (squared_) factor *= 2.0;
-        return labels_.brute(q) ? evaluate_small(q, scores, factor, gradient, own)
+        return labels_.brute(q) ? evaluate_small(crew, q, scores, factor, gradient, own.small)
                                 : evaluate_sorted(crew, q, scores, factor, gradient, own);
     }
 
@@ -62,106 +58,60 @@ protected:
                        double factor, double* product, QueryScratch& scratch) const override {
         auto& own = static_cast<PairScratch&>(scratch);
         if (labels_.brute(q))
-            hessian_small(q, scores, direction, 2.0 * factor, product, own);
+            hessian_small(crew, q, scores, direction, 2.0 * factor, product, own.small);
         else
             hessian_sorted(crew, q, scores, direction, 2.0 * factor, product, own);
     }
 
 private:
-    const double* weights_of(std::int64_t q) const {
-        return labels_.weight() == nullptr ? nullptr : labels_.weight() + query_ptr()[q];
-    }
-
-    // Copies a small query into the order of its labels and clears the sums.
-    void gather_small(std::int64_t q, const double* scores, const double* direction, PairScratch& scratch) const {
-        const std::int32_t* order = labels_.order(q);
-        const double* weight = weights_of(q);
-        const std::int64_t n = labels_.rows(q);
-        for (std::int64_t k = 0; k < n; ++k) {
-            const auto at = static_cast<std::size_t>(k);
-            scratch.s[at] = scores[order[k]];
-            if (weight != nullptr) scratch.w[at] = weight[order[k]];
-            if (direction != nullptr) scratch.u[at] = direction[order[k]];
-            scratch.up[at] = scratch.down[at] = 0.0;
-        }
-    }
-
-    void count_small(std::int64_t q, PairScratch& scratch) const {
-        const std::int32_t* level = labels_.levels(q);
-        const std::int32_t n_levels = labels_.n_levels(q);
-        const double *s = scratch.s.data(), *w = scratch.w.data();
-        double *up = scratch.up.data(), *down = scratch.down.data();
-        if (labels_.weight() != nullptr)
-            kernels::brute_levels<kernels::HingeTerm, true, false>(s, w, nullptr, level, n_levels, up, down);
-        else
-            kernels::brute_levels<kernels::HingeTerm, false, false>(s, w, nullptr, level, n_levels, up, down);
-    }
-
     void active_query(const Crew& crew, std::int64_t q, const double* scores, double* above, double* below,
                       PairScratch& scratch) const {
         const std::int64_t first = query_ptr()[q], n = labels_.rows(q);
         const bool small = labels_.brute(q);
         if (small) {
-            gather_small(q, scores + first, nullptr, scratch);
-            count_small(q, scratch);
+            scratch.small.gather(labels_, q, scores + first, nullptr);
+            scratch.small.sum_pairs<kernels::HingeTerm>(crew, labels_, q);
         } else {
             scratch.sorted.assign(crew, scores + first, labels_.keys(q), n);
             partner_weights(crew, q, scratch);
         }
         const std::int32_t* at = small ? labels_.order(q) : scratch.sorted.row.data();
-        const std::vector<double>& up = small ? scratch.up : scratch.weight_up;
-        const std::vector<double>& down = small ? scratch.down : scratch.weight_down;
+        const std::vector<double>& up = small ? scratch.small.up : scratch.weight_up;
+        const std::vector<double>& down = small ? scratch.small.down : scratch.weight_down;
         for (std::int64_t k = 0; k < n; ++k) {
             above[first + at[k]] = up[static_cast<std::size_t>(k)];
             below[first + at[k]] = down[static_cast<std::size_t>(k)];
         }
     }
 
-    double evaluate_small(std::int64_t q, const double* scores, double factor, double* gradient,
-                          PairScratch& scratch) const {
-        gather_small(q, scores, nullptr, scratch);
-        const bool weighted = labels_.weight() != nullptr;
-        const std::int32_t* level = labels_.levels(q);
-        const std::int32_t n_levels = labels_.n_levels(q);
-        const double *s = scratch.s.data(), *w = scratch.w.data();
-        double *up = scratch.up.data(), *down = scratch.down.data();
-        const std::int64_t n = labels_.rows(q);
-        const std::int32_t* order = labels_.order(q);
-        double value;
-        if (squared_) {
-            using Term = kernels::SquaredHingeTerm;
-            value = weighted ? kernels::brute_levels<Term, true, true>(s, w, nullptr, level, n_levels, up, down)
-                             : kernels::brute_levels<Term, false, true>(s, w, nullptr, level, n_levels, up, down);
-        } else {
-            count_small(q, scratch);
-            // Any row that takes part will do: idle ones may be outliers, which would cost digits.
-            std::int64_t active = 0;
-            while (active + 1 < n && up[active] == down[active]) ++active;
-            const double centre = s[active];
-            value = 0.0;
-            for (std::int64_t k = 0; k < n; ++k)
-                value += (weighted ? w[k] : 1.0) * ((up[k] - down[k]) * (s[k] - centre) + up[k]);
-        }
-        for (std::int64_t k = 0; k < n; ++k)
-            gradient[order[k]] = factor * (weighted ? w[k] : 1.0) * (up[k] - down[k]);
+    double evaluate_small(const Crew& crew, std::int64_t q, const double* scores, double factor, double* gradient,
+                          BruteScratch& small) const {
+        small.gather(labels_, q, scores, nullptr);
+        double value = squared_ ? small.sum_pairs<kernels::SquaredHingeTerm>(crew, labels_, q)
+                                : small.sum_pairs<kernels::HingeTerm>(crew, labels_, q);
+        if (!squared_) value = hinge_of_counts(labels_.rows(q), small);
+        small.scatter(labels_, q, factor, gradient);
         return value;
     }
 
-    void hessian_small(std::int64_t q, const double* scores, const double* direction, double factor, double* product,
-                       PairScratch& scratch) const {
-        gather_small(q, scores, direction, scratch);
-        const std::int32_t* level = labels_.levels(q);
-        const std::int32_t n_levels = labels_.n_levels(q);
-        const double *s = scratch.s.data(), *w = scratch.w.data(), *u = scratch.u.data();
-        double *up = scratch.up.data(), *down = scratch.down.data();
+    double hinge_of_counts(std::int64_t n, const BruteScratch& small) const {
         const bool weighted = labels_.weight() != nullptr;
-        if (weighted)
-            kernels::brute_levels<kernels::HessianTerm, true, false>(s, w, u, level, n_levels, up, down);
-        else
-            kernels::brute_levels<kernels::HessianTerm, false, false>(s, w, u, level, n_levels, up, down);
-        const std::int32_t* order = labels_.order(q);
-        for (std::int64_t k = 0; k < labels_.rows(q); ++k)
-            product[order[k]] = factor * (weighted ? w[k] : 1.0) * (up[k] - down[k]);
+        const double *s = small.s.data(), *w = small.w.data(), *up = small.up.data(), *down = small.down.data();
+        // Any row that takes part will do: idle ones may be outliers, which would cost digits.
+        std::int64_t active = 0;
+        while (active + 1 < n && up[active] == down[active]) ++active;
+        const double centre = s[active];
+        double value = 0.0;
+        for (std::int64_t k = 0; k < n; ++k)
+            value += (weighted ? w[k] : 1.0) * ((up[k] - down[k]) * (s[k] - centre) + up[k]);
+        return value;
+    }
+
+    void hessian_small(const Crew& crew, std::int64_t q, const double* scores, const double* direction, double factor,
+                       double* product, BruteScratch& small) const {
+        small.gather(labels_, q, scores, direction);
+        small.sum_pairs<kernels::HessianTerm>(crew, labels_, q, true);
+        small.scatter(labels_, q, factor, product);
     }
 
     // Weights of the active partners, in the order of the scores, as numbers: counts where unweighted.
@@ -188,7 +138,7 @@ private:
 
     // scratch.value = weight * (x - centre) in the order of the scores; x null means 1.
     void fill_value(const Crew& crew, std::int64_t q, const double* x, double centre, PairScratch& scratch) const {
-        const double* weight = weights_of(q);
+        const double* weight = labels_.weights_of(q);
         grow(scratch.value, labels_.rows(q));
         for_blocks(crew, labels_.rows(q), [&](std::int64_t k) {
             const std::int32_t r = scratch.sorted.row[static_cast<std::size_t>(k)];
@@ -215,7 +165,7 @@ private:
             fill_value(crew, q, scores, centre, scratch);
             partner_sums(crew, q, scratch);
         }
-        const double* weight = weights_of(q);
+        const double* weight = labels_.weights_of(q);
         return sum_blocks(crew, n, scratch.block_sums, [&](std::int64_t k) {
             const auto at = static_cast<std::size_t>(k);
             const std::int32_t r = scratch.sorted.row[at];
@@ -241,7 +191,7 @@ private:
         const double centre = direction[scratch.sorted.row[static_cast<std::size_t>(n / 2)]];
         fill_value(crew, q, direction, centre, scratch);
         partner_sums(crew, q, scratch);
-        const double* weight = weights_of(q);
+        const double* weight = labels_.weights_of(q);
         for_blocks(crew, n, [&](std::int64_t k) {
             const auto at = static_cast<std::size_t>(k);
             const std::int32_t r = scratch.sorted.row[at];

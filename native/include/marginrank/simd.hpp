@@ -27,6 +27,12 @@ inline void store4(double* to, Real4 v) { std::memcpy(to, &v, sizeof v); }
 inline Real4 all4(double x) { return Real4{x, x, x, x}; }
 // v where the mask holds, 0 elsewhere.
 inline Real4 where4(Mask4 mask, Real4 v) { return reinterpret_cast<Real4>(reinterpret_cast<Mask4>(v) & mask); }
+// a where the condition holds, b elsewhere: the same for a number and for lanes, so that kernels can be written once.
+inline double choose(bool condition, double a, double b) { return condition ? a : b; }
+inline Real4 choose(Mask4 mask, Real4 a, Real4 b) {
+    return reinterpret_cast<Real4>((reinterpret_cast<Mask4>(a) & mask) | (reinterpret_cast<Mask4>(b) & ~mask));
+}
+inline Real4 choose(Mask4 mask, Real4 a, double b) { return choose(mask, a, all4(b)); }
 inline double sum4(Real4 v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 
 // Memory that starts at a cache line, so that nodes of a tree do not straddle one more than they must.

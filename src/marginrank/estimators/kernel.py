@@ -80,8 +80,8 @@ class KernelRankSVM(PairwiseRanker):
         How landmarks are chosen, see :class:`NystroemFeatures`.
     orthogonal : bool, default=False
         Orthogonal frequencies, see :class:`FourierFeatures`.
-    loss : {"squared_hinge", "hinge", "least_squares"}, default="squared_hinge"
-        The loss of a pair. "least_squares" is that of :class:`RankRLS`.
+    loss : {"squared_hinge", "hinge", "logistic", "least_squares"}, default="squared_hinge"
+        The loss of a pair, as in :class:`RankSVM`. "least_squares" is that of :class:`RankRLS`.
     alpha : float or "auto", default=1e-4
         Strength of the regularisation, or chosen from ``alphas`` by the ``eval_set`` of ``fit`` or, without
         one, by cross-validation.
@@ -200,7 +200,7 @@ class KernelRankSVM(PairwiseRanker):
         n_components: int = 500,
         landmarks: Literal["uniform", "kmeans++", "leverage"] = "uniform",
         orthogonal: bool = False,
-        loss: Literal["squared_hinge", "hinge", "least_squares"] = "squared_hinge",
+        loss: str = "squared_hinge",
         alpha: float | Literal["auto"] = 1e-4,
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -277,7 +277,7 @@ class KernelRankSVM(PairwiseRanker):
         check_choice("weighting", self.weighting, ("pairs", "queries"))
         if self.loss == "least_squares" and self.weighting != "pairs":
             raise MarginRankError(
-                "loss='least_squares' is a mean over rows; weighting='queries' is for the hinge losses. To "
+                "loss='least_squares' is a mean over rows; weighting='queries' is for means over pairs. To "
                 "weigh queries alike, pass query_weight."
             )
         return super()._check_parameters()

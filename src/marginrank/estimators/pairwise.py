@@ -93,7 +93,8 @@ class PairwiseRanker(Ranker):
     ) -> Self:
         """Train on bare preferences: row ``pairs[k, 0]`` beats row ``pairs[k, 1]``, nothing else is known.
 
-        The risk is the weighted mean of ``max(0, margin - (p_win - p_lose))``, or of its square.
+        The risk is the weighted mean of ``max(0, margin - (p_win - p_lose))``, of its square, or of
+        ``log(1 + exp(margin - (p_win - p_lose)))``.
 
         Parameters
         ----------
@@ -104,7 +105,7 @@ class PairwiseRanker(Ranker):
         weight : array-like of shape (n_pairs,), optional
             Weights of the pairs, 1 by default.
         margin : float or array-like of shape (n_pairs,), optional
-            Margins of the pairs, at least 0, 1 by default.
+            Margins of the pairs, at least 0; by default 1, and 0 for the logistic loss.
         eval_set, eval_qid, eval_metric, callbacks
             As in ``fit``; the rows of ``eval_set`` have labels.
 

@@ -1,4 +1,4 @@
-"""RankSVM: linear ranking with the pairwise hinge or squared hinge, exact and certified."""
+"""RankSVM: linear ranking with a pairwise loss, exact and certified."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ class RankSVM(PairwiseRanker):
     r"""Linear ranking support vector machine.
 
     Minimises ``R(X w) + alpha/2 ||w||^2``, where ``R`` is the mean over all comparable pairs (same query,
-    ``y_i < y_j``) of ``max(0, 1 - (p_j - p_i))``, or of its square, for the scores ``p = X w``. Pairs are
-    counted, never formed: a pass costs O(nonzeros + m log m) for m rows, also for real-valued labels.
+    ``y_i < y_j``) of ``max(0, 1 - (p_j - p_i))``, of its square, or of the logistic loss, for the scores
+    ``p = X w``. Pairs of the hinges are counted, never formed: a pass costs O(nonzeros + m log m) for m rows,
+    also for real-valued labels.
 
     Parameters
     ----------
-    loss : {"hinge", "squared_hinge"}, default="hinge"
-        The loss of a pair.
+    loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
+        The loss of a pair: ``max(0, 1 - d)`` for the difference ``d`` of its scores, the square of that, or
+        ``log(1 + exp(-d))``, which looks at every pair and takes queries of up to 20,000 rows.
     alpha : float or "auto", default=1e-4
         Strength of the regularisation. The risk is a mean, so ``alpha`` does not depend on the number of
         rows; :mod:`marginrank.regularization` converts from the parameters of other programs. "auto" chooses
@@ -36,8 +38,8 @@ class RankSVM(PairwiseRanker):
         units, and sparse data stay sparse.
     solver : {"auto", "lbfgs", "bundle", "newton"}, default="auto"
         "lbfgs" is quasi-Newton with a cutting-plane certificate, the choice of "auto"; "bundle" (cutting
-        planes with a line search) may pay on strongly correlated features; "newton" (truncated) needs the
-        squared hinge.
+        planes with a line search) may pay on strongly correlated features; "newton" (truncated) needs a
+        smooth loss, any but the hinge.
     alphas : array-like, optional
         The grid for ``alpha="auto"``; by default 129 values over eight decades that follow the units of X.
     metric : str or Metric, default="pairwise_error"
@@ -117,7 +119,7 @@ class RankSVM(PairwiseRanker):
 
     def __init__(
         self,
-        loss: Literal["hinge", "squared_hinge"] = "hinge",
+        loss: str = "hinge",
         *,
         alpha: float | Literal["auto"] = 1e-4,
         tol: float = 1e-3,

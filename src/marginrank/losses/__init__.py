@@ -7,6 +7,7 @@ pairs are all pairs, tied ones too, and none is ever satisfied.
 
 from marginrank.losses.base import ComparesPairs, Loss, ScorePoint
 from marginrank.losses.least_squares import LeastSquaresLoss, LeastSquaresPreferences
+from marginrank.losses.logistic import LogisticLoss, LogisticPreferences
 from marginrank.losses.native import LARGEST_QUADRATIC
 from marginrank.losses.pairwise import HingeLoss, PairwiseLoss, SquaredHingeLoss, Weighting
 from marginrank.losses.preferences import HingePreferences, PreferenceLoss, SquaredHingePreferences
@@ -14,10 +15,12 @@ from marginrank.losses.preferences import HingePreferences, PreferenceLoss, Squa
 QUERY_LOSSES: dict[str, type[PairwiseLoss]] = {
     "hinge": HingeLoss,
     "squared_hinge": SquaredHingeLoss,
+    "logistic": LogisticLoss,
 }
 PREFERENCE_LOSSES: dict[str, type[PreferenceLoss]] = {
     "hinge": HingePreferences,
     "squared_hinge": SquaredHingePreferences,
+    "logistic": LogisticPreferences,
 }
 
 __all__ = [
@@ -29,6 +32,8 @@ __all__ = [
     "HingePreferences",
     "LeastSquaresLoss",
     "LeastSquaresPreferences",
+    "LogisticLoss",
+    "LogisticPreferences",
     "Loss",
     "PairwiseLoss",
     "PreferenceLoss",

@@ -12,7 +12,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank._kernels import LeastSquares, PairLabels
+from marginrank._kernels import LeastSquares, LeastSquaresPairs, PairLabels
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
 from marginrank.losses.native import Kernel, NativeLoss
@@ -166,4 +166,4 @@ class LeastSquaresPreferences(SquaredPreferences):
 
     name = "least_squares"
     smooth = True
-    all_active = True
+    pairs_kernel = LeastSquaresPairs

@@ -54,10 +54,13 @@ class NativeLoss(ABC):
         self.query_ptr = query_ptr
         self.n_threads = n_threads
         if self.cost == "quadratic" and self.longest_query > LARGEST_QUADRATIC:
-            raise MarginRankError(
-                f"loss={self.name!r} looks at every pair of rows of a query, in time that grows with the "
-                f"square of their number, and takes up to {LARGEST_QUADRATIC} rows; the longest query has "
-                f"{self.longest_query}. Use loss='hinge' or 'squared_hinge', which sort, or shorter queries."
+            raise MarginRankError.saying(
+                "{loss=} looks at every pair of rows of a query, in time that grows with the square of their "
+                "number, and takes up to {most:d} rows; the longest query has {rows:d}.",
+                "Use {loss='hinge'} or {loss='squared_hinge'}, which sort, or shorter queries.",
+                loss=self.name,
+                most=LARGEST_QUADRATIC,
+                rows=self.longest_query,
             )
 
     @property

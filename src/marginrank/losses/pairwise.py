@@ -56,6 +56,8 @@ class PairwiseLoss(NativeLoss):
 
     by_row = ("y", "weight")
     by_query = ("factor",)
+    #: Second derivative of the loss of a pair where both scores are equal.
+    pair_curvature: ClassVar[float] = 2.0
 
     def __init__(self, view: TrainingView, *, weighting: Weighting, n_threads: int) -> None:
         super().__init__(view.query_ptr, n_threads)
@@ -78,7 +80,7 @@ class PairwiseLoss(NativeLoss):
 
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
         """Return row weights and query offsets for the diagonal of the Hessian at equal scores."""
-        return self._by_row(2.0 * self.factor) * self._labels.partner_weight(), self.query_ptr
+        return self._by_row(self.pair_curvature * self.factor) * self._labels.partner_weight(), self.query_ptr
 
 
 class MarginLoss(PairwiseLoss):

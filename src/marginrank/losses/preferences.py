@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from math import sqrt
 from typing import ClassVar
@@ -9,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank._kernels import PreferencePairs
+from marginrank._kernels import HingePairs, PreferencePairs, SquaredHingePairs
 from marginrank.data import TrainingPairs
 from marginrank.losses.native import Kernel, NativeLoss
 from marginrank.rounding import UNIT, LossRounding
@@ -34,9 +35,11 @@ class PreferenceLoss(NativeLoss):
     """
 
     cost = "linear"
-    squared: ClassVar[bool]
-    # Whether pairs beyond their margin count as well.
-    all_active: ClassVar[bool] = False
+    #: The compiled loss, by its class.
+    pairs_kernel: ClassVar[Callable[..., PreferencePairs]]
+    #: Margin of pairs that have none of their own, and the second derivative of the loss of a pair there.
+    default_margin: ClassVar[float] = 1.0
+    pair_curvature: ClassVar[float] = 2.0
 
     def __init__(self, training: TrainingPairs, n_rows: int, *, n_threads: int) -> None:
         super().__init__(np.array([0, n_rows], dtype=np.int64), n_threads)
@@ -45,9 +48,7 @@ class PreferenceLoss(NativeLoss):
         self.margin = training.margin
 
     def _compiled(self) -> Kernel:
-        return PreferencePairs(
-            self.pairs, self.weight, self.margin, self.n_rows, self.squared, self.all_active
-        )
+        return type(self).pairs_kernel(self.pairs, self.weight, self.margin, self.n_rows)
 
     @property
     def n_pairs(self) -> int:
@@ -56,7 +57,7 @@ class PreferenceLoss(NativeLoss):
 
     @cached_property
     def _largest_margin(self) -> float:
-        return 1.0 if self.margin is None else float(np.abs(self.margin).max())
+        return self.default_margin if self.margin is None else float(np.abs(self.margin).max())
 
     @property
     def _relative(self) -> float:
@@ -66,7 +67,7 @@ class PreferenceLoss(NativeLoss):
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
         """Return row weights and query offsets; pairs know no queries, so all rows count as one."""
         total = self.n_pairs if self.weight is None else float(self.weight.sum())
-        return 2.0 * (1.0 / total) * self.kernel.partner_weight(), self.query_ptr
+        return self.pair_curvature * (1.0 / total) * self.kernel.partner_weight(), self.query_ptr
 
 
 class HingePreferences(PreferenceLoss):
@@ -74,7 +75,7 @@ class HingePreferences(PreferenceLoss):
 
     name = "hinge"
     smooth = False
-    squared = False
+    pairs_kernel = HingePairs
 
     def rounding(
         self, value: float, reach: float, length: float, scores: Vector | None = None
@@ -96,8 +97,6 @@ class HingePreferences(PreferenceLoss):
 
 class SquaredPreferences(PreferenceLoss):
     """Base of the losses that are means of squares."""
-
-    squared = True
 
     def rounding(
         self, value: float, reach: float, length: float, scores: Vector | None = None
@@ -128,3 +127,4 @@ class SquaredHingePreferences(SquaredPreferences):
 
     name = "squared_hinge"
     smooth = True
+    pairs_kernel = SquaredHingePairs

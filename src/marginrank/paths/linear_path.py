@@ -44,7 +44,7 @@ def rank_path(
     sample_weight: Any = None,
     query_weight: Any = None,
     pairs: Any = None,
-    loss: Literal["hinge", "squared_hinge"] = "hinge",
+    loss: str = "hinge",
     weighting: Literal["pairs", "queries"] = "pairs",
     scale: Scale | None = None,
     alpha_max: float | None = None,
@@ -66,8 +66,8 @@ def rank_path(
         As in :class:`marginrank.RankingData`.
     pairs : array-like of shape (n_pairs, 2), optional
         Row numbers, winner first, instead of ``y``. Pairs with weights or margins go into a ``RankingData``.
-    loss : {"hinge", "squared_hinge"}, default="hinge"
-        The loss of a pair.
+    loss : str, default="hinge"
+        The loss of a pair, as in :class:`marginrank.RankSVM`.
     weighting : {"pairs", "queries"}, default="pairs"
         Whether the loss is a mean over pairs or over queries.
     scale : {None, "standard", "minmax"}, default=None
@@ -107,14 +107,18 @@ def rank_path(
     >>> path.select(X[::3], y[::3], metric="pairwise_error").score < 0.15
     True
     """
-    check_choice("loss", loss, ("hinge", "squared_hinge"))
     check_choice("weighting", weighting, ("pairs", "queries"))
     data = training_data(X, y, qid, group, pairs, sample_weight, query_weight)
+    check_choice("loss", loss, QUERY_LOSSES if data.pairs is None else PREFERENCE_LOSSES)
     threads = resolve_threads(n_jobs)
-    by_query = partial(QUERY_LOSSES[loss], weighting=weighting, n_threads=threads)
-    by_pair = partial(PREFERENCE_LOSSES[loss], n_threads=threads)
     with one_blas_thread(), finite_path(data, alpha_max=alpha_max, alpha_min=alpha_min):
-        problem = path_problem(data, by_query, by_pair, scale, threads)
+        problem = path_problem(
+            data,
+            lambda view: QUERY_LOSSES[loss](view, weighting=weighting, n_threads=threads),
+            lambda training, n_rows: PREFERENCE_LOSSES[loss](training, n_rows, n_threads=threads),
+            scale,
+            threads,
+        )
         origin = PathOrigin("rank_path", {"loss": loss, "weighting": weighting, "scale": scale, "eps": eps})
         return certified_path(problem, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose, origin)
 

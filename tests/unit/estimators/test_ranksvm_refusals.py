@@ -179,7 +179,7 @@ def test_pairs_that_cannot_be_used_are_refused(case):
 
 
 BAD_PARAMETERS = [
-    ({"loss": "log"}, "loss must be one of 'hinge', 'squared_hinge'; got 'log'"),
+    ({"loss": "log"}, "loss must be one of 'hinge', 'squared_hinge', 'logistic'; got 'log'"),
     ({"loss": ["hinge"]}, "loss must be one of"),
     ({"loss": None}, "loss must be one of"),
     ({"solver": "sgd"}, "solver must be one of 'auto', 'lbfgs', 'bundle', 'newton'; got 'sgd'"),

@@ -6,8 +6,13 @@ import pytest
 from brute_force import query_pairs, random_view, relative_error, risk, view_of
 from marginrank.data import RankingData
 from marginrank.losses import QUERY_LOSSES, HingeLoss, SquaredHingeLoss
+from marginrank.losses.pairwise import MarginLoss
 
-both_losses = pytest.mark.parametrize("name", QUERY_LOSSES)
+every_loss = pytest.mark.parametrize("name", QUERY_LOSSES)
+# Those whose pairs cost nothing from a difference of 1 on, and which take rankings of any length.
+margin_losses = pytest.mark.parametrize(
+    "name", [name for name, kind in QUERY_LOSSES.items() if issubclass(kind, MarginLoss)]
+)
 both_weightings = pytest.mark.parametrize("weighting", ["pairs", "queries"])
 
 
@@ -36,7 +41,7 @@ def test_equal_scores_make_every_pair_active(long_view):
     assert sum(map(int, above)) == N_LONG_PAIRS
 
 
-@both_losses
+@margin_losses
 def test_equal_scores_cost_one(long_view, name):
     point = loss_of(name, long_view, n_threads=2).at(np.zeros(N_LONG))
     slope = 1 if name == "hinge" else 2
@@ -52,14 +57,14 @@ def test_half_steps_leave_neighbours_active(long_view):
     assert np.array_equal(below, np.append(0.0, np.ones(N_LONG - 1)))
 
 
-@both_losses
+@margin_losses
 def test_half_steps_cost_half_a_margin_per_neighbour(long_view, name):
     value = loss_of(name, long_view, n_threads=2).at(0.5 * long_view.y).value
     each = 0.5 if name == "hinge" else 0.25
     assert value * N_LONG_PAIRS == pytest.approx(each * (N_LONG - 1), rel=1e-15)
 
 
-@both_losses
+@margin_losses
 @pytest.mark.parametrize("n_threads", [2, 4])
 @pytest.mark.parametrize("weight", [None, "real"])
 def test_bits_of_long_queries_do_not_depend_on_the_threads(name, n_threads, weight):
@@ -77,7 +82,7 @@ def test_bits_of_long_queries_do_not_depend_on_the_threads(name, n_threads, weig
         assert np.array_equal(mine, other)
 
 
-@both_losses
+@every_loss
 @pytest.mark.parametrize("sizes", [(40, 200, 3), (321, 700)])
 def test_scores_that_shift_exactly_give_the_same_bits(name, sizes):
     """Multiples of 2**-20 stay exact when 1e6 is added, so nothing at all may change."""
@@ -100,7 +105,7 @@ def well_ordered(seed, n, spread):
     return view, spread * view.y + 0.1 * rng.normal(size=n)
 
 
-@both_losses
+@every_loss
 @pytest.mark.parametrize("n", [300, 1000])
 @pytest.mark.parametrize("spread", [1e2, 1e4, 1e6])
 def test_scores_far_apart_cost_digits_only_by_the_square_of_their_spread(name, n, spread):
@@ -110,7 +115,7 @@ def test_scores_far_apart_cost_digits_only_by_the_square_of_their_spread(name, n
     assert loss_of(name, view).at(scores).value == pytest.approx(want, rel=1e-12, abs=1e-15 * spread**2)
 
 
-@both_losses
+@every_loss
 @pytest.mark.parametrize("n", [300, 1000])
 def test_a_value_is_never_negative(name, n):
     """The certificate counts on it; here the risk is 0 but for rounding."""
@@ -119,7 +124,7 @@ def test_a_value_is_never_negative(name, n):
         assert loss_of(name, view).at(scores).value >= 0.0
 
 
-@both_losses
+@every_loss
 @both_weightings
 @pytest.mark.parametrize("sizes", [(3, 2, 6), (400, 3, 30)])
 def test_a_weight_means_repetition(name, weighting, sizes):
@@ -136,7 +141,7 @@ def test_a_weight_means_repetition(name, weighting, sizes):
         assert relative_error(weighted.gradient, np.add.reduceat(repeated.gradient, starts)) < 1e-13
 
 
-@both_losses
+@every_loss
 @both_weightings
 def test_equal_weights_change_nothing(name, weighting):
     rng = np.random.default_rng(5)
@@ -150,7 +155,7 @@ def test_equal_weights_change_nothing(name, weighting):
     assert relative_error(there.gradient, here.gradient) < 1e-13
 
 
-@both_losses
+@every_loss
 @both_weightings
 def test_rows_of_no_weight_are_as_if_they_were_not_there(name, weighting):
     rng = np.random.default_rng(6)
@@ -165,7 +170,7 @@ def test_rows_of_no_weight_are_as_if_they_were_not_there(name, weighting):
     assert loss_of(name, without, weighting).at(X[kept][rows, 0]).value == value
 
 
-@both_losses
+@every_loss
 def test_queries_count_alike_under_weighting_by_queries(name):
     """A long query and a short one have the same say, and each query's own risk is a mean."""
     rng = np.random.default_rng(7)
@@ -177,7 +182,7 @@ def test_queries_count_alike_under_weighting_by_queries(name):
     assert together == pytest.approx(np.mean(alone), rel=1e-13)
 
 
-@both_losses
+@every_loss
 def test_pairs_count_alike_under_weighting_by_pairs(name):
     rng = np.random.default_rng(8)
     first, second = random_view(rng, [4]), random_view(rng, [350])
@@ -190,7 +195,7 @@ def test_pairs_count_alike_under_weighting_by_pairs(name):
     assert together.at(np.concatenate([p, q])).value == pytest.approx(total / together.n_pairs, rel=1e-13)
 
 
-@both_losses
+@every_loss
 def test_query_weights_weigh_the_means_of_queries(name):
     """sum v_q R_q / sum v_q over the queries that have pairs; the third one has none."""
     y = np.array([0, 1, 2, 0, 1, 5, 5])
@@ -202,7 +207,7 @@ def test_query_weights_weigh_the_means_of_queries(name):
     assert value == pytest.approx((2 * alone[0] + 5 * alone[1]) / 7, rel=1e-14)
 
 
-@both_losses
+@every_loss
 def test_query_weights_multiply_the_weights_of_pairs(name):
     y = np.array([0, 1, 2, 0, 1, 5, 5])
     scores = np.array([0.3, -0.2, 0.9, 0.5, 0.1, 0.0, 9.0])
@@ -213,7 +218,7 @@ def test_query_weights_multiply_the_weights_of_pairs(name):
     assert value == pytest.approx((2 * 3 * alone[0] + 5 * 1 * alone[1]) / (2 * 3 + 5 * 1), rel=1e-14)
 
 
-@both_losses
+@margin_losses
 def test_a_difference_of_exactly_one_is_no_loss(name):
     view = view_of([2], [0.0, 1.0])
     at_margin = loss_of(name, view).at(np.array([0.25, 1.25]))

@@ -7,21 +7,22 @@ from brute_force import explicit_pairs, pairs_of, random_pairs, relative_error, 
 from marginrank.data import RankingData
 from marginrank.losses import PREFERENCE_LOSSES
 
-both_losses = pytest.mark.parametrize("name", PREFERENCE_LOSSES)
+every_loss = pytest.mark.parametrize("name", PREFERENCE_LOSSES)
+margin_losses = pytest.mark.parametrize("name", ["hinge", "squared_hinge"])
 
 
 def value_of(name, training, scores):
     return PREFERENCE_LOSSES[name](training, len(scores), n_threads=1).at(np.asarray(scores, float)).value
 
 
-@both_losses
+@margin_losses
 def test_the_first_of_a_pair_is_the_winner(name):
     training = pairs_of([[1, 0]])
     assert value_of(name, training, [0.0, 1.0]) == 0.0
     assert value_of(name, training, [1.0, 0.0]) == (2.0 if name == "hinge" else 4.0)
 
 
-@both_losses
+@margin_losses
 def test_a_margin_of_zero_asks_for_the_order_only(name):
     training = pairs_of([[0, 1]], margin=np.zeros(1))
     loss = PREFERENCE_LOSSES[name](training, 2, n_threads=1)
@@ -32,7 +33,7 @@ def test_a_margin_of_zero_asks_for_the_order_only(name):
     assert loss.at(np.array([0.0, 0.5])).value == (0.5 if name == "hinge" else 0.25)
 
 
-@both_losses
+@margin_losses
 def test_each_pair_has_its_own_margin(name):
     training = pairs_of([[0, 1], [0, 2]], margin=np.array([0.5, 3.0]))
     slack = np.array([0.0, 2.0])  # the first pair is exactly at its margin
@@ -40,7 +41,7 @@ def test_each_pair_has_its_own_margin(name):
     assert value_of(name, training, [1.0, 0.5, 0.0]) == want
 
 
-@both_losses
+@every_loss
 def test_a_pair_given_twice_counts_twice(name):
     rng = np.random.default_rng(1)
     scores = rng.normal(size=3)
@@ -49,7 +50,7 @@ def test_a_pair_given_twice_counts_twice(name):
     assert twice == pytest.approx(weighted, rel=1e-15)
 
 
-@both_losses
+@margin_losses
 def test_contradicting_pairs_both_count(name):
     training = pairs_of([[0, 1], [1, 0]])
     assert value_of(name, training, [0.0, 0.0]) == 1.0
@@ -58,13 +59,13 @@ def test_contradicting_pairs_both_count(name):
     assert value_of(name, training, [3.0, 0.0]) == (2.0 if name == "hinge" else 8.0)
 
 
-@both_losses
+@every_loss
 def test_rows_without_a_pair_have_no_gradient(name):
     loss = PREFERENCE_LOSSES[name](pairs_of([[4, 2]]), 6, n_threads=1)
     assert np.flatnonzero(loss.at(np.zeros(6)).gradient).tolist() == [2, 4]
 
 
-@both_losses
+@every_loss
 def test_random_pairs_equal_the_definition(name):
     rng = np.random.default_rng(2)
     for _ in range(200):
@@ -85,7 +86,7 @@ def test_random_pairs_equal_the_definition(name):
             assert np.abs(point.hvp(direction) - want.hvp).max() < 1e-13
 
 
-@both_losses
+@every_loss
 @pytest.mark.parametrize("n_threads", [2, 4])
 def test_bits_of_many_pairs_do_not_depend_on_the_threads(name, n_threads):
     rng = np.random.default_rng(3)
@@ -99,7 +100,7 @@ def test_bits_of_many_pairs_do_not_depend_on_the_threads(name, n_threads):
     assert relative_error(one.gradient, risk(name, explicit_pairs(training), scores).gradient) < 1e-12
 
 
-@both_losses
+@every_loss
 def test_pairs_of_no_weight_are_as_if_they_were_not_there(name):
     X = np.array([[0.3], [1.0], [-0.5]])
     data = RankingData(X, pairs=[[0, 1], [1, 2], [2, 0]], pair_weight=[1, 0, 3], pair_margin=[1, 9, 2])

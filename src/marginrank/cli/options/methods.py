@@ -10,6 +10,7 @@ import numpy as np
 from marginrank.cli.command import spelled
 from marginrank.cli.options.shared import Decorator
 from marginrank.exceptions import MarginRankError
+from marginrank.losses import QUERY_LOSSES, LeastSquaresLoss
 from marginrank.metrics import parse_metric
 
 
@@ -141,13 +142,13 @@ _OPTIONS: tuple[Decorator, ...] = (
     click.option(
         "--method",
         type=click.Choice(list(METHODS)),
-        help="ranksvm: hinge losses over pairs. rankrls: least squares. structured: a metric of whole "
+        help="ranksvm: losses of pairs. rankrls: least squares. structured: a metric of whole "
         "rankings, named by --target. kernel: named by --kernel.  [default: ranksvm]",
     ),
     *STRUCTURED_OPTIONS,
     click.option(
         "--loss",
-        type=click.Choice(["hinge", "squared_hinge", "least_squares"]),
+        type=click.Choice([*QUERY_LOSSES, LeastSquaresLoss.name]),
         help="The loss of a pair (ranksvm, kernel).  [default: hinge; kernel: squared_hinge]",
     ),
     click.option(
@@ -256,8 +257,9 @@ def check_parameters(name: str, given: dict[str, Any], *, pairs: bool) -> dict[s
             f"--solver {solver} is not one of --method {name}; that has {', '.join(method.solvers)}."
         )
     loss = parameters.get("loss", "squared_hinge" if name == "kernel" else "hinge")
-    if solver == "newton" and loss == "hinge":
-        raise click.UsageError("--solver newton needs --loss squared_hinge.")
+    if solver == "newton" and loss in QUERY_LOSSES and not QUERY_LOSSES[loss].smooth:
+        smooth = " or ".join(one for one, kind in QUERY_LOSSES.items() if kind.smooth)
+        raise click.UsageError(f"--solver newton needs --loss {smooth}.")
     if loss == "least_squares" and name == "ranksvm":
         raise click.UsageError(
             "--loss least_squares is for --method kernel; without a kernel, --method rankrls."

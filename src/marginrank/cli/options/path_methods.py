@@ -10,6 +10,7 @@ from marginrank.cli.command import spelled
 from marginrank.cli.options.methods import STRUCTURED_OPTIONS
 from marginrank.cli.options.shared import Decorator
 from marginrank.data import RankingData
+from marginrank.losses import QUERY_LOSSES
 
 
 class PathMethod(NamedTuple):
@@ -45,12 +46,12 @@ _OPTIONS: tuple[Decorator, ...] = (
     click.option(
         "--method",
         type=click.Choice(["ranksvm", "rankrls", "structured"]),
-        help="Hinge losses over pairs, least squares, or a metric of whole rankings, named by --target.  "
+        help="Losses of pairs, least squares, or a metric of whole rankings, named by --target.  "
         "[default: ranksvm]",
     ),
     *STRUCTURED_OPTIONS,
     click.option(
-        "--loss", type=click.Choice(["hinge", "squared_hinge"]), help="Of a pair (ranksvm).  [default: hinge]"
+        "--loss", type=click.Choice(list(QUERY_LOSSES)), help="Of a pair (ranksvm).  [default: hinge]"
     ),
     click.option(
         "--eps",
