@@ -82,7 +82,7 @@ NOT_CALLED = {
         "feature_maps.FeatureMap.transform",
     ),
     "needs a cluster": (
-        *("distributed.DaskEngine", "distributed.DaskEngine.gather", "distributed.DaskEngine.hold"),
+        *("distributed.DaskEngine", "distributed.DaskEngine.gather", "distributed.DaskEngine.prepare"),
         *("distributed.DaskEngine.tree_sum", "distributed.DaskRanker.evaluate", "distributed.DaskRanker.fit"),
         *("distributed.DaskRanker.predict", "distributed.DaskRanker.score", "distributed.RemoteData"),
         *("distributed.RemoteData.in_original_order", "distributed.RemoteData.like"),

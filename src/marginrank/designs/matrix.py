@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.data.matrices import is_sparse
+from marginrank.data.matrices import is_sparse, native_matrix
 from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding, tree_depth
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform
 from marginrank.designs.sampling import SampledRows
 from marginrank.losses.base import Loss
-from marginrank.storage.row_files import native_matrix
 from marginrank.types import Mask, MemoryMatrix, Vector
 
 # A query must stay in cache until it is read again, and there must be queries enough to share. With 512 KB of

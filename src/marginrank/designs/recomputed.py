@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank import _kernels
+from marginrank.data.matrices import native_matrix
 from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding, steps
 from marginrank.designs.blocks import (
     MAX_GROUPS,
@@ -26,7 +26,6 @@ from marginrank.losses.base import Loss
 from marginrank.system.threads import run_parallel
 from marginrank.types import Matrix, Vector
 
-_DENSE = {"float32": _kernels.DenseF32, "float64": _kernels.DenseF64}
 # A fused pass holds whole queries, one per thread, and saves every other evaluation of the map.
 _FUSED_QUERY_BYTES = 32 << 20
 _FUSED_QUERIES = 8
@@ -179,7 +178,7 @@ class RecomputedDesign(SampledRows, LocalDesign):
     def _block(self, first: int, last: int) -> Any:
         """Return the mapped rows ``first`` to ``last``, as a kernel."""
         out = self._values(first, last)
-        return _DENSE[out.dtype.name](out, None)
+        return native_matrix(out)
 
     def _values(self, first: int, last: int) -> NDArray[Any]:
         """Return the mapped rows ``first`` to ``last``."""

@@ -41,7 +41,7 @@ class Flaky:
 
     def __init__(self, engine, calls):
         self.engine, self.calls, self.made = engine, calls, 0
-        self.hold = engine.hold
+        self.prepare = engine.prepare
 
     def gather(self, *arguments):
         return self._pass(self.engine.gather, *arguments)

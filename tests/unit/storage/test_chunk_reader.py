@@ -12,6 +12,7 @@ import pytest
 from scipy import sparse
 
 from marginrank import RankingData, open_dataset, write_dataset
+from marginrank.data.matrices import native_matrix
 from marginrank.designs import ChunkedDesign
 from marginrank.designs.matrix import MatrixProducts
 from marginrank.exceptions import MarginRankError
@@ -20,7 +21,7 @@ from marginrank.storage import chunk_memory
 from marginrank.storage.chunk_reader import ChunkReader
 from marginrank.storage.chunks import ChunkedMatrix, PassLoader
 from marginrank.storage.dataset_manifest import read_manifest
-from marginrank.storage.row_files import CsrFileRows, DenseFileRows, native_matrix
+from marginrank.storage.row_files import CsrFileRows, DenseFileRows
 
 N_ROWS, N_COLS = 900, 300
 
