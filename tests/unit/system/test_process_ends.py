@@ -20,45 +20,103 @@ def run(code, *arguments):
 ENDLESS = {
     "fit": """
         X, y = rng.standard_normal((4000, 40)), rng.standard_normal(4000)
-        fit = lambda: RankSVM(alpha=1e-7, tol=1e-13, n_jobs=2).fit(X, y, callbacks=lambda p: started.set())
+        work = lambda: RankSVM(alpha=1e-7, tol=1e-13, n_jobs=2).fit(X, y, callbacks=lambda p: started.set())
     """,
     "small queries": """
         X, y, qid = rng.standard_normal((4000, 40)), rng.integers(3, size=4000), np.arange(4000) // 10
-        fit = lambda: RankSVM(tol=1e-13, n_jobs=2).fit(X, y, qid=qid, callbacks=lambda p: started.set())
+        work = lambda: RankSVM(tol=1e-13, n_jobs=2).fit(X, y, qid=qid, callbacks=lambda p: started.set())
     """,
     "kernel path": """
         from marginrank.paths import kernel_rank_path
         X = rng.standard_normal((120, 3))
-        fit = lambda: kernel_rank_path(X, X[:, 0] ** 2, gamma=1.0, callbacks=lambda p: started.set())
+        work = lambda: kernel_rank_path(X, X[:, 0] ** 2, gamma=1.0, callbacks=lambda p: started.set())
     """,
     "metrics": """
         from marginrank.metrics import evaluate
         y = rng.integers(3, size=200_000)
-        fit = lambda: (started.set(), evaluate(y, rng.random(200_000), metrics=["ndcg@10"]))
+        work = lambda: (started.set(), evaluate(y, rng.random(200_000), metrics=["ndcg@10"]))
     """,
 }
+#: One compiled function for each way of letting the GIL go; Python ends while it runs.
+KERNELS = {
+    "without_gil": """
+        y, ptr = rng.integers(3, size=1_000_000).astype(float), np.arange(0, 1_000_001, 10)
+        specs = [kernels.MetricSpec("ndcg", 10, 1.0, "exponential", "log2", "input", "pad", False, 4.0)] * 4
+        values, tied = np.zeros((4, len(ptr) - 1)), np.zeros(len(ptr) - 1, bool)
+        work = lambda: (started.set(), kernels.ranking_metrics(y, y, None, ptr, specs, values, tied, 1))
+    """,
+    "row_product": """
+        X, out = rng.standard_normal((1000, 500)), np.empty((1000, 500))
+        product = kernels.RowProductF64(X[:500])
+        work = lambda: (started.set(), product.apply(X, out))
+    """,
+    "simplex_qp": """
+        X = rng.standard_normal((300, 300))
+        gram, linear, theta = X @ X.T, rng.standard_normal(300), np.full(300, 1 / 300)
+        work = lambda: (started.set(), kernels.simplex_qp(gram, linear, 1e-6, theta, 0.0, 300))
+    """,
+    "letor": """
+        data, columns, ptr = rng.random(1_000_000), np.arange(1_000_000) % 10, np.arange(0, 1_000_001, 10)
+        ends = np.empty(len(ptr) - 1, dtype=np.int64)
+        work = lambda: (started.set(), kernels.write_letor_features(data, columns, ptr, 1, ends))
+    """,
+    "kernel_path": """
+        X = rng.standard_normal((200, 50))
+        i, j = (rows.astype(np.int32) for rows in np.triu_indices(200, 1))
+        K, ones = X @ X.T, np.ones(len(i))
+        work = lambda: (started.set(), kernels.KernelPath(K, i, j, ones, ones))
+    """,
+}
+HEAD = """
+    import os, sys, threading, time, warnings
+    import numpy as np
+    from marginrank import RankSVM
+    from marginrank import _kernels as kernels
+    warnings.simplefilter("ignore")
+    rng, started = np.random.default_rng(0), threading.Event()
+"""
+# What hangs on sys goes last, when no other thread gets the GIL any more. Python waits there until the thread
+# has asked for it: until its kernel has returned and it rests, at two looks in a row.
+TAIL = """
+    class LastToGo:
+        def __init__(self, thread):
+            path = f"/proc/self/task/{thread.native_id}/stat"
+            self.stat = open(path, "rb", buffering=0) if os.path.exists(path) else None
+        def __del__(self, sleep=time.sleep):
+            resting = 0 if self.stat is not None else 2
+            while resting < 2:
+                sleep(0.02)
+                try:
+                    self.stat.seek(0)
+                    resting = 0 if b") R " in self.stat.read() else resting + 1
+                except OSError:
+                    resting = 2
+            self.stat.close()
+    def forever():
+        while True:
+            work()
+    thread = threading.Thread(target=forever, daemon=True)
+    thread.start()
+    sys.last_to_go = LastToGo(thread)
+    started.wait()
+    print("ends")
+"""
+
+
+def ending(work):
+    """Run a program that ends while a thread works."""
+    return run("".join(map(textwrap.dedent, (HEAD, work, TAIL))))
 
 
 @pytest.mark.parametrize("name", ENDLESS)
 def test_python_ends_cleanly_while_a_daemon_thread_works(name):
-    head = """
-        import threading, warnings
-        import numpy as np
-        from marginrank import RankSVM
-        warnings.simplefilter("ignore")
-        rng, started = np.random.default_rng(0), threading.Event()
-    """
-    tail = """
-        def work():
-            while True:
-                fit()
-        threading.Thread(target=work, daemon=True).start()
-        started.wait()
-        print("ends")
-    """
-    code = "".join(map(textwrap.dedent, (head, ENDLESS[name], tail)))
     for _ in range(3):
-        assert run(code) == (0, "ends\n")
+        assert ending(ENDLESS[name]) == (0, "ends\n")
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_python_ends_cleanly_while_a_kernel_runs(name):
+    assert ending(KERNELS[name]) == (0, "ends\n")
 
 
 LIMITED = """
