@@ -328,7 +328,7 @@ def test_ranking_data_are_taken_as_they_are():
         ({"kernel": "cosine", "approximation": "fourier"}, "kernel must be 'rbf' or 'laplacian' for Fourier"),
         ({"approximation": "random"}, "approximation must be one of"),
         ({"n_components": 0}, "n_components must be a positive integer"),
-        ({"loss": "logistic"}, "loss must be one of"),
+        ({"loss": "log"}, "loss must be one of"),
         ({"loss": "least_squares", "weighting": "queries"}, "pass query_weight"),
         ({"landmarks": "first"}, "landmarks must be"),
         ({"store": "disk"}, "store must be"),

@@ -230,7 +230,7 @@ def test_tied_labels_are_nothing_to_rank():
         ({"eps": 0.0}, "eps"),
         ({"eps": 1.0}, "eps must be from"),
         ({"eps": 1e-12}, "eps must be from"),
-        ({"loss": "logistic"}, "loss"),
+        ({"loss": "log"}, "loss"),
         ({"scale": "unit"}, "scale"),
         ({"callbacks": 3}, "callbacks"),
         ({"pairs": [[0, 1]]}, "one of y and pairs"),
