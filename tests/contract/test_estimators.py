@@ -30,6 +30,7 @@ CONFIGURATIONS = [
     RankSVM(weighting="queries"),
     RankSVM("squared_hinge", alpha=1.0),
     RankSVM("squared_hinge", alpha=1.0, solver="newton"),
+    RankSVM("logistic", alpha=1.0),
     RankRLS(tol=1e-10),
     RankRLS("auto", alphas=[1.0, 0.1], cv=2, tol=1e-10, solver="cg"),
     RankRLS(scale="standard", tol=1e-10, solver="cg"),

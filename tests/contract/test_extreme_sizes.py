@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from marginrank import KernelRankSVM, RankingData, RankRLS, RankSVM, StructuredRankSVM
 from marginrank.exceptions import MarginRankError, ZeroModelWarning
 from marginrank.feature_maps import FourierFeatures, NystroemFeatures
+from marginrank.losses import QUERY_LOSSES
 from marginrank.metrics import evaluate, pairwise_error
 from marginrank.paths import kernel_rank_path, rank_path, rank_rls_path, structured_rank_path
 
@@ -134,6 +135,11 @@ CALLS: dict[str, Callable[..., list[Any]]] = {
     "squared hinge, newton": _fits(lambda: RankSVM("squared_hinge", solver="newton")),
     "squared hinge, standard": _fits(lambda: RankSVM("squared_hinge", scale="standard")),
     "squared hinge, alpha 1e-300": _fits(lambda: RankSVM("squared_hinge", alpha=1e-300)),
+    "logistic": _fits(lambda: RankSVM("logistic")),
+    "logistic, newton": _fits(lambda: RankSVM("logistic", solver="newton")),
+    "logistic, auto": _fits(lambda: RankSVM("logistic", alpha="auto", cv=3)),
+    "logistic, alpha 1e-300": _fits(lambda: RankSVM("logistic", alpha=1e-300)),
+    "logistic, pairs": _fits_pairs(lambda: RankSVM("logistic")),
     "hinge, pairs": _fits_pairs(lambda: RankSVM()),
     "squared hinge, pairs": _fits_pairs(lambda: RankSVM("squared_hinge")),
     "rls, cg": _fits(lambda: RankRLS(solver="cg")),
@@ -150,6 +156,7 @@ CALLS: dict[str, Callable[..., list[Any]]] = {
     "structured, auto": _fits(lambda: StructuredRankSVM(alpha="auto", cv=3), weights=False),
     "path": _traces(rank_path, eps=1e-2),
     "path, squared hinge": _traces(rank_path, loss="squared_hinge", eps=1e-2),
+    "path, logistic": _traces(rank_path, loss="logistic", eps=1e-2),
     "path, standard": _traces(rank_path, scale="standard", eps=1e-2),
     "path of rls": _traces(rank_rls_path, eps=1e-2),
     "path of rls, certified": _traces(rank_rls_path, solver="certified", eps=1e-2),
@@ -204,7 +211,7 @@ def test_a_result_is_finite_or_there_is_a_sentence(call: str, case: str) -> None
 
 
 @pytest.mark.parametrize("size", [1e-140, 1e-80, 1e80, 1e140])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("loss", QUERY_LOSSES)
 def test_a_path_does_not_depend_on_the_unit_of_the_features(loss: str, size: float) -> None:
     plain = rank_path(_X, _Y, qid=_QID, loss=loss, eps=1e-3)
     other = rank_path(_X * size, _Y, qid=_QID, loss=loss, eps=1e-3)
