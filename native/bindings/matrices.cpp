@@ -1,13 +1,14 @@
 // Products with the user's matrix, dense or CSR.
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <string>
 
 #include "common.hpp"
 #include "marginrank/block_passes.hpp"
-#include "marginrank/column_range.hpp"
+#include "marginrank/column_sums.hpp"
 #include "marginrank/matrix.hpp"
 #include "marginrank/passes.hpp"
 #include "marginrank/query_loss.hpp"
@@ -203,24 +204,45 @@ void fused_hvp(const X& matrix, const marginrank::QueryLoss& loss, In<double> v,
     });
 }
 
+// Offsets from 0 to n.
+void check_offsets(const In<std::int64_t>& ptr, std::int64_t n, const char* sentence) {
+    const std::int64_t* first = ptr.data();
+    require(ptr.size() >= 1 && first[0] == 0 && first[ptr.size() - 1] == n && std::is_sorted(first, first + ptr.size()),
+            sentence);
+}
+
 template <class X>
-std::int64_t column_range(const X& matrix, Out<double> low, Out<double> high, Out<std::uint8_t> full, int n_threads) {
-    const auto n_cols = static_cast<std::size_t>(matrix.view.n_cols);
-    require(low.size() == n_cols && high.size() == n_cols && full.size() == n_cols,
-            "low, high and full must have one entry per column of X");
+std::int64_t sum_columns(const X& matrix, In<std::int64_t> block_ptr, Rows query_ptr, Shift weight, Shift unit,
+                         Out<double> out, int n_threads) {
+    const std::int64_t n_cols = matrix.view.n_cols;
+    marginrank::SummedRows given{block_ptr.data(), static_cast<std::int64_t>(block_ptr.size()) - 1};
+    check_offsets(block_ptr, matrix.n, "block_ptr must ascend from 0 to the number of rows");
+    if (query_ptr) {
+        check_offsets(*query_ptr, matrix.n, "query_ptr must ascend from 0 to the number of rows");
+        given.query_ptr = query_ptr->data();
+        given.n_queries = static_cast<std::int64_t>(query_ptr->size()) - 1;
+    }
+    for (std::int64_t b = 0; b < given.n_blocks; ++b) {
+        require(block_ptr.data()[b] < block_ptr.data()[b + 1], "blocks must not be empty");
+        require(!query_ptr || std::binary_search(given.query_ptr, given.query_ptr + given.n_queries + 1,
+                                                 block_ptr.data()[b]),
+                "blocks must begin with a query");
+    }
+    require(!weight || static_cast<std::int64_t>(weight->size()) == matrix.n, "weight must have one entry per row");
+    require(!unit || static_cast<std::int64_t>(unit->size()) == n_cols, "unit must have one entry per column of X");
+    require(static_cast<std::int64_t>(out.size()) == given.n_blocks * marginrank::kColumnFields * n_cols,
+            "out must have a table for each block");
+    given.weight = weight ? weight->data() : nullptr;
+    given.unit = unit ? unit->data() : nullptr;
     return without_gil(n_threads, [&](const Crew& crew) {
-        return marginrank::column_range(crew, matrix.view, matrix.list(), matrix.n, low.data(), high.data(),
-                                        full.data());
+        return marginrank::sum_columns(crew, matrix.view, matrix.list(), given, out.data());
     });
 }
 
 template <class X>
 void find_varying_columns(const X& matrix, In<std::int64_t> query_ptr, Out<std::uint8_t> varies, int n_threads) {
     require(static_cast<std::int64_t>(varies.size()) == matrix.view.n_cols, "varies must have one entry per column of X");
-    require(query_ptr.size() >= 1 && query_ptr.data()[0] == 0 && query_ptr.data()[query_ptr.size() - 1] == matrix.n,
-            "query_ptr must go from 0 to the number of rows");
-    for (std::size_t q = 1; q < query_ptr.size(); ++q)
-        require(query_ptr.data()[q - 1] <= query_ptr.data()[q], "query_ptr must ascend");
+    check_offsets(query_ptr, matrix.n, "query_ptr must ascend from 0 to the number of rows");
     without_gil(n_threads, [&](const Crew& crew) {
         marginrank::find_varying_columns(crew, matrix.view, matrix.list(), query_ptr.data(),
                                          static_cast<std::int64_t>(query_ptr.size()) - 1, varies.data());
@@ -231,6 +253,8 @@ template <class X>
 void bind_products(nb::class_<X>& cls) {
     cls.def_prop_ro("n_rows", [](const X& x) { return x.n; })
         .def_prop_ro("n_cols", [](const X& x) { return x.view.n_cols; })
+        .def_prop_ro("row_entries",
+                     [](const X& x) { return x.view.n_rows > 0 ? x.view.stored() / x.view.n_rows : std::int64_t{0}; })
         .def_prop_ro("row_bytes", [](const X& x) { return x.view.row_bytes(); })
         .def_prop_ro("adjoint_blocks",
                      [](const X& x) { return marginrank::adjoint_blocks(entries_taken(x), x.view.n_cols); })
@@ -249,8 +273,8 @@ void bind_products(nb::class_<X>& cls) {
              "n_threads"_a, "first"_a = 0, "last"_a = -1)
         .def("find_varying_columns", &find_varying_columns<X>, "query_ptr"_a.noconvert(), "varies"_a.noconvert(),
              "n_threads"_a)
-        .def("column_range", &column_range<X>, "low"_a.noconvert(), "high"_a.noconvert(), "full"_a.noconvert(),
-             "n_threads"_a);
+        .def("sum_columns", &sum_columns<X>, "block_ptr"_a.noconvert(), "query_ptr"_a.noconvert().none(),
+             "weight"_a.noconvert().none(), "unit"_a.noconvert().none(), "out"_a.noconvert(), "n_threads"_a);
 }
 
 template <class Real>

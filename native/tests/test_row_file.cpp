@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "check.hpp"
+#include "column_range.hpp"
 #include "marginrank/block_passes.hpp"
 #include "marginrank/matrix.hpp"
 #include "marginrank/pair_loss.hpp"
-#include "marginrank/column_range.hpp"
 #include "marginrank/passes.hpp"
 #include "marginrank/varying_columns.hpp"
 #include "plain_matrix.hpp"
@@ -152,11 +152,17 @@ void products_have_the_bits_of_those_in_memory() {
             Vec low(shift.size()), high(shift.size()), low_there(shift.size()), high_there(shift.size());
             std::vector<std::uint8_t> full(shift.size()), full_there(shift.size());
             const RowList list{some.data()};
-            marginrank::column_range(Crew(1), held, list, few, low.data(), high.data(), full.data());
-            marginrank::column_range(Crew(2), filed, list, few, low_there.data(), high_there.data(), full_there.data());
+            column_range(Crew(1), held, list, few, low.data(), high.data(), full.data());
+            column_range(Crew(2), filed, list, few, low_there.data(), high_there.data(), full_there.data());
             CHECK(low == low_there && high == high_there && full == full_there);
             std::vector<std::uint8_t> varies(shift.size()), varies_there(shift.size());
             const Rows ptr{0, few / 3, few};
+            Vec sums(marginrank::kColumnFields * shift.size()), sums_there(sums);
+            const Rows block{0, few};
+            const marginrank::SummedRows given{block.data(), few > 0 ? 1 : 0, ptr.data(), 2};
+            marginrank::sum_columns(Crew(1), held, list, given, sums.data());
+            marginrank::sum_columns(Crew(2), filed, list, given, sums_there.data());
+            CHECK(sums == sums_there);
             marginrank::find_varying_columns(Crew(1), held, list, ptr.data(), 2, varies.data());
             marginrank::find_varying_columns(Crew(2), filed, list, ptr.data(), 2, varies_there.data());
             CHECK(varies == varies_there);

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from marginrank.data import RankingData
+    from marginrank.data import ColumnStatistics, RankingData
     from marginrank.estimators import KernelRankSVM as KernelRankSVM
     from marginrank.estimators import RankRLS, RankSVM, StructuredRankSVM
     from marginrank.feature_maps import FourierFeatures, NystroemFeatures
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Imported at first use: scikit-learn alone takes a second or two, which ``marginrank --help``, or a program
 # that only loads a model, need not wait for.
 _HOMES = {
+    "ColumnStatistics": "marginrank.data",
     "DiskDataset": "marginrank.io",
     "FourierFeatures": "marginrank.feature_maps",
     "KernelRankSVM": "marginrank.estimators",
@@ -61,6 +62,7 @@ _MODULES = {
 }
 
 __all__ = [
+    "ColumnStatistics",
     "DiskDataset",
     "FourierFeatures",
     "KernelRankSVM",

@@ -16,7 +16,7 @@ from marginrank._kernels import PairLabels
 from marginrank.data import RankingData, check_data
 from marginrank.data.matrices import blocks, in_memory, is_sparse
 from marginrank.designs import matrix_design
-from marginrank.designs.scaling import column_scale
+from marginrank.designs.compared import column_scale
 from marginrank.system.threads import resolve_threads
 from marginrank.types import StoredMatrix
 

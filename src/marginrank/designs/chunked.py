@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from marginrank._kernels import QueryLoss
 from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding, tree_depth
 from marginrank.designs.blocks import groups
-from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, merged_ranges
+from marginrank.designs.column_sums import ColumnSums, CountedRows
+from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform
 from marginrank.designs.matrix import MatrixProducts
 from marginrank.designs.sampling import SampledRows
 from marginrank.designs.section_queries import border_differences, section_queries
@@ -107,7 +108,15 @@ class ChunkedDesign(SampledRows, LocalDesign):
         """Least and largest values of the columns as they are, found in one read of X."""
         if self._transform.known is not None:
             return self._transform.known
-        return merged_ranges(self._visit(lambda section, products, _: products.column_range))
+        return self.column_sums(CountedRows()).range
+
+    def column_sums(self, counted: CountedRows) -> ColumnSums:
+        """Return the sums over the columns as they are, in one read of X."""
+        total = TreeSum()
+        for sums in self._map(lambda part, products, _: products.column_sums(counted.of_section(part))):
+            total.add(sums)
+        found: ColumnSums = total.result()
+        return found
 
     def varying_columns(self, query_ptr: NDArray[np.int64], settled: Mask) -> Mask:
         """Return the columns that differ between two rows of a query, and those that are settled already."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.data.matrices import csr_like, is_sparse
 from marginrank.designs.base import ProductRounding, steps
 from marginrank.types import Array, Mask, MemoryMatrix, Vector
@@ -37,21 +37,6 @@ class ColumnRange(NamedTuple):
             return np.maximum(np.abs(self.low), np.abs(self.high))
         bound = np.maximum(np.abs(self.low - shift), np.abs(self.high - shift))
         return np.where(bound > 0.0, np.nextafter(bound, np.inf), 0.0)
-
-
-def merged_ranges(parts: Iterable[ColumnRange]) -> ColumnRange:
-    """Return the range over the rows of all parts, of which there is at least one.
-
-    Examples
-    --------
-    >>> one = ColumnRange(np.array([1.0]), np.array([2.0]), np.array([True]), 1)
-    >>> other = ColumnRange(np.array([0.0]), np.array([5.0]), np.array([False]), 0)
-    >>> merged_ranges([one, other])
-    ColumnRange(low=array([0.]), high=array([5.]), full=array([False]), longest=1)
-    """
-    lows, highs, fulls, longest = zip(*parts, strict=True)
-    low, high = np.min(lows, axis=0), np.max(highs, axis=0)
-    return ColumnRange(low, high, np.all(fulls, axis=0), max(longest))
 
 
 def large_offset(low: Vector, high: Vector) -> Vector:
@@ -86,6 +71,8 @@ class ColumnTransform:
         Columns that are left out.
     known : ColumnRange or None
         The range of the columns over the rows of the design, and maybe of others.
+    statistics : ColumnStatistics or None
+        Those of the columns as they are, over the training rows, where they were found.
 
     Examples
     --------
@@ -98,6 +85,7 @@ class ColumnTransform:
     scale: Vector | None = None
     constant: Mask | None = None
     known: ColumnRange | None = None
+    statistics: ColumnStatistics | None = None
 
     def raw(self, w: Array) -> Array:
         """Return coefficients of the columns as they are, from those of the transformed ones."""
@@ -126,12 +114,12 @@ class ColumnTransform:
     @property
     def within_products(self) -> ColumnTransform:
         """The shift alone."""
-        return replace(self, scale=None, constant=None)
+        return replace(self, scale=None, constant=None, statistics=None)
 
     @property
     def without_shift(self) -> ColumnTransform:
         """What can be done to any rows: whether others store a column in each of them is not known."""
-        return replace(self, shift=None, known=None)
+        return replace(self, shift=None, known=None, statistics=None)
 
 
 #: Columns as they are.

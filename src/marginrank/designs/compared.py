@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -14,11 +14,13 @@ from scipy.sparse.csgraph import connected_components
 from marginrank.data.matrices import in_memory, is_sparse, stacked
 from marginrank.designs.base import Design
 from marginrank.designs.chunked import ChunkedDesign
+from marginrank.designs.column_sums import ColumnSums, CountedRows, measure_columns
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, large_offset, rows_differ
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.remote import RemoteDesign
-from marginrank.designs.scaling import Scale, column_scale
+from marginrank.designs.scaling import Scale, divisors
 from marginrank.designs.transformed import TransformedDesign
+from marginrank.exceptions import ParameterError
 from marginrank.storage.engines import RemoteMatrix
 from marginrank.types import Mask, Matrix, MemoryMatrix, Rows, StoredMatrix, Vector
 
@@ -33,6 +35,9 @@ class PlainDesign(Design, Protocol):
     @property
     def column_range(self) -> ColumnRange:
         """Least and largest values of the columns as they are."""
+
+    def column_sums(self, counted: CountedRows) -> ColumnSums:
+        """Return the sums over the columns as they are."""
 
     def varying_columns(self, query_ptr: Rows, settled: Mask) -> Mask:
         """Return the columns that differ between two rows of a query, and those that are settled already."""
@@ -125,13 +130,38 @@ def column_transform(
     ([False, True, False], [0.0, 0.0, 9000000000.5])
     """
     design = plain_design(X, rows, n_threads=n_threads)
-    known = design.column_range if whole is None or whole.known is None else whole.known
+    known, statistics = None if whole is None else whole.known, None
+    if known is None or scale is not None:
+        found, statistics = measure_columns(design, compared.query_ptr, weight)
+        known = found if known is None else known
     constant = _constant_columns(X, design, compared, known, n_threads)
     shift = _reference(known, constant) if whole is None else whole.shift
-    transform = ColumnTransform(shift, None, constant if constant.any() else None, known)
-    if scale is None:
-        return transform
-    return replace(transform, scale=column_scale(X, scale, rows, weight))
+    divisor = None if scale is None or statistics is None else divisors(scale, statistics)
+    return ColumnTransform(shift, divisor, constant if constant.any() else None, known, statistics)
+
+
+def column_scale(X: Matrix, scale: Scale, rows: Rows | None = None, weight: Vector | None = None) -> Vector:
+    """Return a positive divisor per column: standard deviation, or range; 1 for constant columns.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+        The features.
+    scale : {"standard", "minmax"}
+        Standard deviation (of the population, weighted) or maximum minus minimum.
+    rows : ndarray of int64, optional
+        The rows that take part; by default all.
+    weight : ndarray, optional
+        Weights of these rows; they count as repetitions.
+
+    Examples
+    --------
+    >>> column_scale(np.array([[1.0, 5.0], [3.0, 5.0]]), "minmax").tolist()
+    [2.0, 1.0]
+    """
+    if scale not in ("standard", "minmax"):
+        raise ParameterError("scale", "None, 'standard' or 'minmax'", scale)
+    return divisors(scale, measure_columns(plain_design(X, rows, n_threads=1), weight=weight)[1])
 
 
 def _reference(known: ColumnRange, constant: Mask) -> Vector | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from marginrank._kernels import QueryLoss
 from marginrank.data.matrices import is_sparse, native_matrix
 from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding, tree_depth
+from marginrank.designs.column_sums import ColumnSums, CountedRows, sum_columns
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform
 from marginrank.designs.sampling import SampledRows
 from marginrank.losses.base import Loss
@@ -105,10 +106,11 @@ class MatrixProducts:
         """Least and largest values of the columns as they are, found in one read of X."""
         if self._transform.known is not None:
             return self._transform.known
-        n_cols = self.shape[1]
-        low, high, full = np.empty(n_cols), np.empty(n_cols), np.empty(n_cols, dtype=np.uint8)
-        longest = self._native.column_range(low, high, full, self._n_threads)
-        return ColumnRange(low, high, full.astype(bool), longest)
+        return self.column_sums(CountedRows()).range
+
+    def column_sums(self, counted: CountedRows) -> ColumnSums:
+        """Return the sums over the columns as they are, in one read of X."""
+        return sum_columns(self._native, counted, self._n_threads)
 
     def varying_columns(self, query_ptr: NDArray[np.int64], settled: Mask) -> Mask:
         """Return the columns that differ between two rows of a query, and those that are settled already.

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.designs.base import Evaluation, ProductRounding, scores_at, split_evaluation, tree_depth
-from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, merged_ranges
+from marginrank.designs.column_sums import ColumnSums, CountedRows
+from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.sampling import SampledRows
 from marginrank.designs.section_queries import border_differences, section_queries
 from marginrank.losses.base import Loss
-from marginrank.storage.chunks import query_ranges
+from marginrank.storage.chunks import TreeSum, query_ranges
 from marginrank.storage.engines import Operation, RemoteMatrix
 from marginrank.system.threads import default_threads
 from marginrank.types import Mask, MemoryMatrix, Vector
@@ -78,10 +79,16 @@ class RemoteDesign(SampledRows):
         """Least and largest values of the columns as they are, found where these are."""
         if self._transform.known is not None:
             return self._transform.known
-        found = self._engine.gather(self._prepared(), _range)
-        return merged_ranges(
-            ColumnRange(low, high, full, int(longest[0])) for low, high, full, longest in found
-        )
+        return self.column_sums(CountedRows()).range
+
+    def column_sums(self, counted: CountedRows) -> ColumnSums:
+        """Return the sums over the columns as they are, made where these are."""
+        parts = [counted.of_section(section)._replace(unit=None) for section in self._sections]
+        total = TreeSum()
+        for answer in self._engine.gather(self._prepared(), _column_sums, counted.unit, parts):
+            total.add(ColumnSums(*answer))
+        found: ColumnSums = total.result()
+        return found
 
     def varying_columns(self, query_ptr: NDArray[np.int64], settled: Mask) -> Mask:
         """Return the columns that differ between two rows of a query, and those that are settled already."""
@@ -178,9 +185,9 @@ def _adjoint_block(prepared: _Products, shared: None, G: Vector) -> Vector:
 
 
 # Answers are arrays and tuples of these, which journals hold.
-def _range(prepared: _Products, shared: None, own: None) -> tuple[Vector, Vector, Mask, NDArray[np.int64]]:
-    found = prepared.design.column_range
-    return found.low, found.high, found.full, np.array([found.longest])
+def _column_sums(prepared: _Products, unit: Vector | None, counted: CountedRows) -> tuple[Any, ...]:
+    found = prepared.design.column_sums(counted._replace(unit=unit))
+    return found.table, found.figures, found.open_queries, found.open_weight, found.open_moments
 
 
 def _varying(prepared: _Products, settled: Mask, query_ptr: NDArray[np.int64]) -> Mask:

@@ -296,6 +296,7 @@ class Ranker(FittedRanker):
         result = found.result
         self.coef_ = found.coef
         self.column_scale_ = found.trainer.problem.transform.scale
+        self.column_statistics_ = found.trainer.problem.transform.statistics
         self.objective_ = result.value
         self.lower_bound_ = result.bound
         self.gap_ = result.gap

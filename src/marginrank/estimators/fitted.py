@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
+from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.data.finite import finite_scores
 from marginrank.data.queries import check_qid
 from marginrank.designs import Design, matrix_design
@@ -42,6 +43,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     best_score_: float
     coef_: NDArray[np.float64]
     column_scale_: NDArray[np.float64] | None
+    column_statistics_: ColumnStatistics | None
     n_features_in_: int
     _searched_by: str
     _trained_on_queries: bool
@@ -145,7 +147,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _model_parts(self) -> dict[str, Any]:
         """Return what a model of this kind holds beside the coefficients."""
-        return {"column_scale": self.column_scale_}
+        return {"column_scale": self.column_scale_, "column_statistics": self.column_statistics_}
 
     def _scoring_design(self, matrix: Any) -> Design:
         """Return the design of rows that are scored once."""

@@ -13,8 +13,10 @@ from sklearn.utils import Tags, check_random_state
 from marginrank.data import TrainingView
 from marginrank.data.matrices import in_memory
 from marginrank.designs import Design, mapped_design
+from marginrank.designs.column_sums import measure_columns
+from marginrank.designs.compared import plain_design
 from marginrank.designs.mapped import check_store
-from marginrank.designs.scaling import Scale, column_scale, steady
+from marginrank.designs.scaling import Scale, divisors, steady
 from marginrank.estimators.pairwise import PairwiseRanker
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import FeatureMap, FourierFeatures, NystroemFeatures
@@ -128,6 +130,9 @@ class KernelRankSVM(PairwiseRanker):
         The width in use; None for kernels without.
     column_scale_ : ndarray of shape (n_features,) or None
         What ``scale`` divided the columns by before the map; None without.
+    column_statistics_ : ColumnStatistics or None
+        Range, mean, deviation and zeros of each column of X over the training rows; None for
+        ``kernel="precomputed"``.
     alpha_ : float
         The alpha of the model.
     gammas_ : ndarray of shape (n_gammas,)
@@ -307,9 +312,12 @@ class KernelRankSVM(PairwiseRanker):
         if trained is not None and len(trained) < X.shape[0] and self.kernel != "precomputed":
             rows = np.sort(trained)
             weight = None if weight is None else weight[rows]
-        scale = None
-        if self.scale is not None:
-            scale = steady(column_scale(X, self.scale, trained, problem.weight))
+        scale = statistics = None
+        threads = resolve_threads(self.n_jobs)
+        if self.kernel != "precomputed":
+            design = plain_design(X, trained, n_threads=threads)
+            _, statistics = measure_columns(design, problem.compared.query_ptr, problem.weight)
+            scale = None if self.scale is None else steady(divisors(self.scale, statistics))
         n_rows = X.shape[0] if rows is None else len(rows)
         if self.approximation == "exact":
             check_kernel_memory(n_rows, exact=True)
@@ -321,10 +329,10 @@ class KernelRankSVM(PairwiseRanker):
         gammas = [self.gamma]
         if self._chooses_gamma():
             gammas = self._gamma_grid(rows_to_map(X, rows, scale), weight).tolist()
-        threads = resolve_threads(self.n_jobs)
+        maps = [self._make_map(gamma, n_rows, seed) for gamma in gammas]
         return [
-            MappedColumns(self._make_map(gamma, n_rows, seed), X, rows, weight, scale, self.store, threads)
-            for gamma in gammas
+            MappedColumns(one, X, rows, weight, scale, self.store, threads, statistics=statistics)
+            for one in maps
         ]
 
     def _gamma_grid(self, X: MemoryMatrix, weight: Vector | None) -> Vector:
@@ -376,7 +384,11 @@ class KernelRankSVM(PairwiseRanker):
 
     def _model_parts(self) -> dict[str, Any]:
         scaling = None if self.column_scale_ is None else (1.0 / self.column_scale_, None)
-        return {"feature_map": self.feature_map_, "input_scaling": scaling}
+        return {
+            "feature_map": self.feature_map_,
+            "input_scaling": scaling,
+            "column_statistics": self.column_statistics_,
+        }
 
 
 def _space(trainer: Trainer) -> MappedColumns:

@@ -80,6 +80,8 @@ class RankRLS(Ranker):
         Weights of the features.
     column_scale_ : ndarray of shape (n_features,) or None
         What ``scale`` divided the columns by; None without. ``coef_`` has it folded in.
+    column_statistics_ : ColumnStatistics
+        Range, mean, deviation and zeros of each column over the training rows.
     alpha_ : float
         The alpha of the model; 0 for early stopping.
     alphas_, validation_curve_, validation_std_ : ndarray of shape (n_alphas,)

@@ -63,6 +63,8 @@ class RankSVM(PairwiseRanker):
         Weights of the features.
     column_scale_ : ndarray of shape (n_features,) or None
         What ``scale`` divided the columns by; None without. ``coef_`` has it folded in.
+    column_statistics_ : ColumnStatistics
+        Range, mean, deviation and zeros of each column over the training rows.
     alpha_ : float
         The alpha of the model.
     alphas_, validation_curve_, validation_std_ : ndarray of shape (n_alphas,)

@@ -95,6 +95,8 @@ class StructuredRankSVM(Ranker):
         Weights of the features.
     column_scale_ : ndarray of shape (n_features,) or None
         What ``scale`` divided the columns by; None without. ``coef_`` has it folded in.
+    column_statistics_ : ColumnStatistics
+        Range, mean, deviation and zeros of each column over the training rows.
     degenerate_ : bool
         Whether ``w = 0`` is certified to be the best model for this target at any alpha that matters; the
         scores then mean nothing. Training also warns with a ``ZeroModelWarning``.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
+from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.data.finite import finite_scores
 from marginrank.data.queries import check_qid, group_rows
 from marginrank.data.query_normalization import minmax_by_query
@@ -21,6 +22,7 @@ from marginrank.exceptions import MarginRankError, ModelFileError, ParameterErro
 from marginrank.model import file_format
 from marginrank.model.columns import model_matrix
 from marginrank.model.mapping import InputMapping, check_mapping, mapping_from_file
+from marginrank.model.statistics import check_statistics, statistics_from_file, statistics_to_file
 from marginrank.model.values import frozen_vector, json_value
 from marginrank.parameters import check_choice, check_number, check_path
 from marginrank.system.atomic_write import atomic_write
@@ -56,6 +58,8 @@ class RankingModel:
         :meth:`marginrank.RankingData.normalized_by_query`.
     column_scale : array-like of shape (n_features,), optional
         What training divided the columns by. For information: the coefficients have it folded in.
+    column_statistics : ColumnStatistics, optional
+        What the columns held in training: range, mean, deviation, zeros. For information.
     feature_map : NystroemFeatures or FourierFeatures, optional
         A fitted map from raw features to those that ``coef`` weighs. The model keeps a copy.
     input_scaling : (multiplier, offset), optional
@@ -90,6 +94,7 @@ class RankingModel:
     feature_names: tuple[str, ...] | None
     query_normalization: QueryNormalization | None
     column_scale: Vector | None
+    column_statistics: ColumnStatistics | None
     mapping: InputMapping | None
     _metadata: str
 
@@ -101,6 +106,7 @@ class RankingModel:
         feature_names: Sequence[str] | None = None,
         query_normalization: QueryNormalization | None = None,
         column_scale: Any = None,
+        column_statistics: ColumnStatistics | None = None,
         feature_map: Any = None,
         input_scaling: Any = None,
         metadata: Mapping[str, Any] | None = None,
@@ -113,6 +119,7 @@ class RankingModel:
             )
         mapping = check_mapping(feature_map, input_scaling, len(weights))
         n_features = len(weights) if mapping is None else mapping.n_features
+        check_statistics(column_statistics, n_features)
         check_choice("query_normalization", query_normalization, (None, "minmax"))
         if metadata is not None and not isinstance(metadata, Mapping):
             raise ParameterError("metadata", "a mapping", metadata)
@@ -122,6 +129,7 @@ class RankingModel:
             "feature_names": gate.check_feature_names(feature_names, n_features),
             "query_normalization": query_normalization,
             "column_scale": scale,
+            "column_statistics": column_statistics,
             "mapping": mapping,
             # Kept as text, which nobody can change; the property gives a fresh copy.
             "_metadata": json.dumps(json_value(metadata or {}, "metadata")),
@@ -361,6 +369,7 @@ class RankingModel:
                 feature_names=header["feature_names"],
                 query_normalization=header["query_normalization"],
                 column_scale=arrays.get("column_scale"),
+                column_statistics=statistics_from_file(header, arrays),
                 metadata=header["metadata"],
                 **mapping,
             )
@@ -379,11 +388,14 @@ class RankingModel:
         arrays: dict[str, NDArray[Any]] = {"coef": self.coef}
         if self.column_scale is not None:
             arrays["column_scale"] = self.column_scale
-        if self.mapping is None:
-            # Version 1 holds all there is, and every release reads it.
-            return file_format.encode(content, arrays, version=1)
-        header, more = self.mapping.to_file()
-        return file_format.encode({**content, **header}, {**arrays, **more}, version=2)
+        version = 1  # holds all that a linear model needs, and every release reads it
+        if self.mapping is not None:
+            header, more = self.mapping.to_file()
+            content, arrays, version = {**content, **header}, {**arrays, **more}, 2
+        if self.column_statistics is not None:
+            header, more = statistics_to_file(self.column_statistics)
+            content, arrays, version = {**content, **header}, {**arrays, **more}, 3
+        return file_format.encode(content, arrays, version)
 
 
 def _reason(error: OSError) -> str:

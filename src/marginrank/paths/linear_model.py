@@ -171,7 +171,8 @@ class LinearPath(RankPath):
         return self.alpha_max_, self.alpha_min_
 
     def _model_parts(self, alpha: float) -> dict[str, Any]:
-        return {"coef": self.coef_at(alpha), "column_scale": self._transform.scale}
+        known = {"column_scale": self._transform.scale, "column_statistics": self._transform.statistics}
+        return {"coef": self.coef_at(alpha), **known}
 
     def _check(self, alphas: Any, name: str = "alpha") -> Vector:
         found = np.array([check_positive(alphas[0], name)]) if name == "alpha" else check_grid(alphas, name)

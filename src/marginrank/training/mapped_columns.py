@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property, partial
 
+from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.designs import ColumnTransform, Design, MappedRows, ScaledRows, scale_rows
 from marginrank.designs.blocks import BlockMap
-from marginrank.designs.columns import IDENTITY
 from marginrank.designs.mapped import Store
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import FeatureMap
@@ -68,6 +68,8 @@ class MappedColumns:
         Whether features are kept.
     n_threads : int
         Threads to use.
+    statistics : ColumnStatistics, optional
+        Those of the columns of X over the training rows.
     """
 
     def __init__(
@@ -79,7 +81,10 @@ class MappedColumns:
         column_scale: Vector | None,
         store: Store,
         n_threads: int,
+        *,
+        statistics: ColumnStatistics | None = None,
     ) -> None:
+        self._transform = ColumnTransform(statistics=statistics)
         self._unfitted = feature_map
         self._X = X
         self._rows = rows
@@ -104,9 +109,9 @@ class MappedColumns:
         return MappedRows(mapping, X, n_threads=self._n_threads, store=self._store)
 
     def transform(self, problem: Problem) -> ColumnTransform:
-        """Return the identity: features have no scale of their own."""
+        """Return the identity, for features have no scale of their own; it knows the columns of X."""
         del problem
-        return IDENTITY
+        return self._transform
 
     def training_design(self, problem: Problem) -> Design:
         """Return the design of a problem's rows."""

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from marginrank import KernelRankSVM, RankingData, RankRLS, RankSVM, StructuredRankSVM
 from marginrank.data.sparse_matrices import summed
-from marginrank.designs.scaling import column_scale
+from marginrank.designs.compared import column_scale
 from marginrank.feature_maps import FourierFeatures, NystroemFeatures
 from marginrank.io import dump_letor, dump_npz, load_letor, load_npz, open_dataset, write_dataset
 from marginrank.paths import kernel_rank_path, rank_path

@@ -8,8 +8,8 @@ from scipy import sparse
 
 from brute_force import random_view, relative_error
 from marginrank.designs import ChunkedDesign, ColumnTransform, MatrixDesign, TransformedDesign, matrix_design
+from marginrank.designs.compared import column_scale
 from marginrank.designs.remote import RemoteDesign
-from marginrank.designs.scaling import column_scale
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import QUERY_LOSSES, LeastSquaresLoss
 from marginrank.losses.structured import STRUCTURED_TARGETS, CombinedLoss, structured_loss

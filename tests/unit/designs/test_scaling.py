@@ -6,7 +6,7 @@ from scipy import sparse
 
 from marginrank.data.queries import group_rows, one_query
 from marginrank.data.query_normalization import minmax_by_query
-from marginrank.designs.scaling import column_scale
+from marginrank.designs.compared import column_scale
 from marginrank.exceptions import MarginRankError
 
 STORAGES = [np.array, sparse.csr_array, sparse.csr_matrix]
@@ -76,7 +76,8 @@ def test_a_small_spread_about_a_large_mean_is_measured(scale):
 
 @pytest.mark.parametrize("scale", ["standard", "minmax"])
 def test_more_rows_than_a_block_agree_with_numpy(scale, monkeypatch):
-    monkeypatch.setattr("marginrank.designs.scaling._BLOCK_VALUES", 100)
+    monkeypatch.setattr("marginrank.designs.column_sums._BLOCK_VALUES", 100)
+    monkeypatch.setattr("marginrank.designs.column_sums._BLOCK_VALUES_OF_COLUMN", 1)
     X = random_matrix(1001)
     weight = np.random.default_rng(4).random(1001)
     expected = X.std(axis=0) if scale == "standard" else np.ptp(X, axis=0)
@@ -126,7 +127,7 @@ def normalized_slowly(X, qid):
 @pytest.mark.parametrize("block_values", [1, 40, 1 << 16])
 @pytest.mark.parametrize("grouped", [True, False])
 def test_normalisation_equals_brute_force(storage, dtype, block_values, grouped, monkeypatch):
-    monkeypatch.setattr("marginrank.designs.scaling._BLOCK_VALUES", block_values)
+    monkeypatch.setattr("marginrank.data.query_normalization._BLOCK_VALUES", block_values)
     X = random_matrix(dtype=dtype)
     X[::3, 1] = 7.0
     qid = np.random.default_rng(5).integers(60, size=200)  # of one row, too

@@ -18,7 +18,7 @@ from marginrank import (
     open_dataset,
     write_dataset,
 )
-from marginrank.designs.scaling import column_scale
+from marginrank.designs.compared import column_scale
 from marginrank.exceptions import MarginRankError
 
 

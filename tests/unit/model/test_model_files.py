@@ -13,12 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from marginrank import RankingModel, RankSVM
+from marginrank import ColumnStatistics, KernelRankSVM, RankingModel, RankSVM
 from marginrank.exceptions import MarginRankError, ModelFileError
 from marginrank.model.file_format import MAGIC, decode, encode
 from marginrank.system.atomic_write import atomic_write
 
 VERSION_1 = Path(__file__).parent / "files" / "model-v1.mrk"
+VERSION_3 = Path(__file__).parent / "files" / "model-v3.mrk"
 # Numbers that a decimal detour or a change of sign, size or byte order would not survive.
 COEF = np.array([0.1, -0.0, 5e-324, 1.7976931348623157e308, -1 / 3])
 METADATA = {
@@ -138,6 +139,59 @@ def test_a_file_of_version_1_keeps_loading():
     X = [[1.0, 4.0, 7.0], [3.0, 2.0, 7.0], [2.0, 4.0, 9.0]]
     expected = [0.1 - 1 / 3, 0.1 + 0.75, 0.1 + 0.375 - 1 / 3 + 1e-5]
     np.testing.assert_allclose(model.predict(X, qid=["q"] * 3), expected, rtol=1e-15)
+
+
+def measured_model():
+    return RankingModel(
+        [0.75, -1 / 3],
+        feature_names=["bm25", "Größe"],
+        column_statistics=ColumnStatistics(
+            [-1.0, 0.0], [1e300, 7.0], [1 / 3, 5e-324], [1e299, 2.0], [0.1, 0.0], [0.0, 1 / 3], 12
+        ),
+        metadata={"estimator": "RankSVM"},
+    )
+
+
+def test_a_file_of_version_3_keeps_loading():
+    assert VERSION_3.read_bytes() == file_of(measured_model())
+    found = RankingModel.load(VERSION_3).column_statistics
+    assert found.low.tolist() == [-1.0, 0.0]
+    assert found.high.tolist() == [1e300, 7.0]
+    assert found.mean.tolist() == [1 / 3, 5e-324]
+    assert found.deviation.tolist() == [1e299, 2.0]
+    assert found.within_deviation.tolist() == [0.1, 0.0]
+    assert found.zeros.tolist() == [0.0, 1 / 3]
+    assert found.n_rows == 12
+
+
+@pytest.mark.parametrize("estimator", [RankSVM(), KernelRankSVM(n_components=2, random_state=0)])
+def test_statistics_go_to_a_file_and_back(estimator):
+    X = np.array([[1.0, 2.0], [0.5, 0.0], [2.0, 2.0], [4.0, 9.0]])
+    model = estimator.fit(X, [0, 1, 0, 1], qid=[1, 1, 2, 2]).to_model()
+    loaded = RankingModel.load(io.BytesIO(file_of(model)))
+    for name in ColumnStatistics.names():
+        kept = getattr(estimator.column_statistics_, name)
+        assert getattr(loaded.column_statistics, name).tobytes() == kept.tobytes()
+    np.testing.assert_allclose(loaded.column_statistics.deviation, X.std(axis=0), rtol=1e-15)
+    assert loaded.column_statistics.n_rows == 4
+    header, _ = decode(file_of(model), "a file")
+    assert header["format_version"] == 3
+
+
+def test_a_model_without_statistics_is_written_as_before():
+    assert decode(file_of(full_model()), "a file")[0]["format_version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"column_statistics": {"n_rows": "4"}}, "column_statistics has no number of rows"),
+        ({"column_statistics": 3}, "column_statistics has no number of rows"),
+        ({"column_statistics": {"n_rows": 4}}, "'column_statistics.low' is missing"),
+    ],
+)
+def test_statistics_that_are_not_sound_are_refused(change, message):
+    refuses(forged_linear(format_version=3, **change), message)
 
 
 # Damage
@@ -297,11 +351,11 @@ def test_deep_metadata_are_loaded_or_refused():
 
 
 def test_newer_version_says_which_marginrank_is_needed():
-    data = forged_linear(format_version=3, needs_marginrank="2.5.0")
+    data = forged_linear(format_version=4, needs_marginrank="2.5.0")
     refuses(
-        data, r"format version 3 and needs marginrank 2\.5\.0 or newer; .* reads versions up to 2. Upgrade"
+        data, r"format version 4 and needs marginrank 2\.5\.0 or newer; .* reads versions up to 3. Upgrade"
     )
-    refuses(forged_linear(format_version=3), "needs marginrank of a later release or newer")
+    refuses(forged_linear(format_version=4), "needs marginrank of a later release or newer")
 
 
 def test_a_later_layout_needs_only_magic_checksum_and_version_to_be_understood():

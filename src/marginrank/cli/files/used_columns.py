@@ -57,11 +57,15 @@ class UsedColumns:
         if model.column_scale is not None:
             scale = np.ones(self.n_features)
             scale[self.columns] = model.column_scale
+        statistics = model.column_statistics
+        if statistics is not None:
+            statistics = statistics.widened(self.columns, self.n_features)
         return RankingModel(
             coef,
             intercept=model.intercept,
             query_normalization=model.query_normalization,
             column_scale=scale,
+            column_statistics=statistics,
             metadata=model.metadata,
         )
 
