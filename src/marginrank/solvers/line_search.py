@@ -94,7 +94,7 @@ def search(
         trial = Trial(point, step, line.slope(point))
         if point.value < (start.value if best is None else best.point.value):
             best = trial
-        if _is_lower(trial, start, slope) and abs(trial.slope) <= -flatness * slope:
+        if _is_lower(trial, start, slope, first_step) and abs(trial.slope) <= -flatness * slope:
             return trial
         if n_trials >= max_trials and best is not None:
             break
@@ -104,9 +104,14 @@ def search(
     return best
 
 
-def _is_lower(trial: Trial, start: Point, slope: float) -> bool:
-    """Whether the value of a trial fell far enough, or as far as values can tell."""
+def _is_lower(trial: Trial, start: Point, slope: float, first_step: float) -> bool:
+    """Whether the value of a trial fell far enough, or as far as values can tell.
+
+    What the first step promises decides whether they can: every promise is below their rounding once steps
+    are short enough, as at a kink, where short steps lead nowhere.
+    """
     if trial.point.value <= start.value + _SUFFICIENT_DECREASE * trial.step * slope:
         return True
     error = start.value_error
-    return -trial.step * slope <= error and trial.point.value <= start.value + error
+    promised = -max(trial.step, first_step) * slope
+    return promised <= error and trial.point.value <= start.value + error

@@ -87,3 +87,18 @@ def test_where_values_cannot_tell_a_flatter_slope_is_progress():
     trial = search(line, line.at(0.0), -2e-20, flatness=0.5, max_trials=3, first_step=0.1)
     assert trial is not None
     assert abs(trial.slope) <= 1e-20
+
+
+class KinkedLine:
+    """``1 + 0.5e-13 t`` for t > 0, behind a kink: the subgradient at 0 promises what no step keeps."""
+
+    def at(self, t):
+        return SimpleNamespace(value=1.0 + 0.5e-13 * t, value_error=1e-14, t=t)
+
+    def slope(self, point):
+        return 0.5e-13 if point.t > 0.0 else -1e-13
+
+
+def test_a_step_is_not_made_so_short_that_values_cannot_tell():
+    line = KinkedLine()
+    assert search(line, line.at(0.0), -1e-13, flatness=0.9, max_trials=3) is None
