@@ -304,9 +304,11 @@ class KernelRankSVM(PairwiseRanker):
         """Return a space for each gamma; maps are fitted on the rows that are trained on."""
         X, trained = problem.data.X, problem.rows
         if not in_memory(X):
-            raise MarginRankError(
-                "KernelRankSVM does not train over data on disk; read a sample of the rows into memory "
-                "(subset), or transform blocks by a feature map before they are written, and use RankSVM."
+            raise MarginRankError.saying(
+                "{kernel=} does not train over data on disk.",
+                "Train on a sample of the rows that fits into memory.",
+                "{RankSVM()} trains over blocks that a feature map transformed before they were written.",
+                kernel=self.kernel,
             )
         rows, weight = None, problem.weight_by_row()
         if trained is not None and len(trained) < X.shape[0] and self.kernel != "precomputed":
