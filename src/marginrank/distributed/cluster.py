@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -145,14 +146,28 @@ class Cluster:
                     wait(list(tasks.values()), timeout=min(_GLANCE, max(deadline - monotonic(), 0.0)))
                 break
             except TimeoutError:
-                late = {home for home, task in tasks.items() if task.status == "pending"}
-                if gone := late - set(self._run(self._ask_workers)):
-                    raise WorkersGoneError(f"{', '.join(sorted(gone))} went away") from None
+                late = self._run(lambda: self._late(tasks))
                 if monotonic() >= deadline:
                     self._avoided |= late
                     raise
-        futures = list(tasks.values())
-        return list(self._run(lambda: self.client.gather(futures, asynchronous=True)))
+        return list(self._run(lambda: self._fetched(tasks)))
+
+    async def _fetched(self, tasks: Mapping[str, Future[Any]]) -> Any:
+        """Return answers; one that is lost on the way has to be computed again, so look after these, too."""
+        fetching = asyncio.ensure_future(self.client.gather(list(tasks.values()), asynchronous=True))
+        try:
+            while not (await asyncio.wait([fetching], timeout=_GLANCE))[0]:
+                await self._late(tasks)
+        finally:
+            fetching.cancel()
+        return fetching.result()
+
+    async def _late(self, tasks: Mapping[str, Future[Any]]) -> set[str]:
+        """Return the workers of tasks without an answer; raise if one of them is gone."""
+        late = {home for home, task in tasks.items() if task.status in ("pending", "lost")}
+        if late and (gone := late - set(await self._ask_workers())):
+            raise WorkersGoneError(f"{', '.join(sorted(gone))} went away")
+        return late
 
     def persistently(self, call: Callable[[], Answer], mend: Callable[[], None]) -> Answer:
         """Return the answer to a call, repeated where the cluster failed and was mended."""

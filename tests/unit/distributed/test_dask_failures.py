@@ -77,6 +77,23 @@ def test_what_is_sent_to_a_worker_that_has_left_is_a_failure_of_the_cluster(brea
         Cluster(breakable, HANG, retries=0).sent(vector, vector.nbytes, [left])
 
 
+def test_an_answer_that_is_lost_before_it_is_fetched_is_a_failure_of_the_cluster(
+    cluster, breakable, monkeypatch
+):
+    real = cluster_module.wait
+
+    def wait_and_lose(*arguments, **named):
+        real(*arguments, **named)
+        for nanny in list(cluster.workers.values()):
+            cluster.sync(nanny.close)
+
+    monkeypatch.setattr(cluster_module, "wait", wait_and_lose)
+    workers = Cluster(breakable, HANG, retries=0)
+    home = workers.workers()[0]
+    with pytest.raises(WorkersGoneError, match=home):
+        workers.collect({home: workers.submit(sum, [1, 2], worker=home)})
+
+
 @pytest.mark.parametrize("laid_down", [False, True], ids=["sent along", "laid down"])
 def test_killed_workers_change_no_bit(cluster, breakable, path, tmp_path, monkeypatch, laid_down):
     if laid_down:  # vectors go to the workers before the tasks, and are lost with them
