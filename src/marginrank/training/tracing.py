@@ -106,9 +106,10 @@ class PathTracer:
         step_limit: float = np.inf,
     ) -> None:
         self._step_limit = step_limit
-        self._objective = Objective(design, loss, 1.0)
         self._eps = (1.0 - _FOR_ROUNDING) * eps
         self._solver = at_tolerance(QuasiNewton() if solver is None else solver, _SOLVED * eps)
+        self.lines = LowerLines()
+        self._objective = Objective(design, loss, 1.0)
         self._planes = CuttingPlanes(1.0, design.shape[1]) if planes is None else planes
         self._planes.columns = self._objective.columns
         self._memories: list[InverseHessian] = [] if memories is None else memories
@@ -125,7 +126,6 @@ class PathTracer:
         self.error = 0.0
         self.unproved: SolverResult | None = None
         self.nodes: list[Node] = []
-        self.lines = LowerLines()
         self.passes = 0.0
         self.n_solutions = 0
         self.n_cuts = 0
