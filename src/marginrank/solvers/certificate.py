@@ -60,6 +60,8 @@ class Certificate:
         if planes is None:
             planes = CuttingPlanes(objective.alpha, objective.n_features, objective.penalty)
         self.planes = planes
+        # Planes are those of the risk; what they prove is of this penalty and alpha.
+        self.planes.penalty = objective.penalty
         self.planes.alpha = objective.alpha
         self.planes.columns = objective.columns
         self.bound = 0.0

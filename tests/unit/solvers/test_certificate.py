@@ -1,10 +1,16 @@
 """What a certificate promises of its bound, whatever the planes say."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from pairwise_problem import random_problem
 
+from marginrank.penalties import SQUARED_NORM
+from marginrank.rounding import PlaneRounding
 from marginrank.solvers.certificate import Certificate
+from marginrank.solvers.planes import CuttingPlanes
+from toy_penalty import BoundedElasticNet
 
 
 @pytest.fixture
@@ -28,3 +34,31 @@ def test_the_bound_never_exceeds_the_value(certificate, monkeypatch):
     assert certificate.report() == "converged"
     assert certificate.bound == certificate.value
     assert certificate.gap == 0.0
+
+
+class Absolute:
+    """``|w - 100|`` and a penalty: exact, with a kink."""
+
+    n_features, columns, smooth, passes = 1, None, False, 0.0
+
+    def __init__(self, penalty, alpha=0.1):
+        self.penalty, self.alpha = penalty, alpha
+
+    def at(self, w):
+        risk, slope = abs(float(w[0]) - 100.0), np.sign(w - 100.0)
+        value = risk + self.penalty.value(w, self.alpha)
+        return SimpleNamespace(
+            w=w, value=value, risk=risk, risk_gradient=slope, value_error=0.0, plane_rounding=PlaneRounding()
+        )
+
+
+def test_planes_that_were_found_with_another_penalty_prove_nothing_false():
+    known = CuttingPlanes(0.1, 1)
+    squared_norm = Certificate(Absolute(SQUARED_NORM), tol=1e-6, planes=known)
+    squared_norm.cut(squared_norm.objective.at(np.zeros(1)))
+    squared_norm.report()
+    objective = Absolute(BoundedElasticNet(0.9))
+    certificate = Certificate(objective, tol=1e-6, planes=known)
+    certificate.observe(objective.at(np.zeros(1)))
+    certificate.report()
+    assert certificate.bound <= objective.at(np.array([91.0])).value  # the optimum: 0.1 (0.1 w + 0.9) = 1
