@@ -147,7 +147,12 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _model_parts(self) -> dict[str, Any]:
         """Return what a model of this kind holds beside the coefficients."""
-        return {"column_scale": self.column_scale_, "column_statistics": self.column_statistics_}
+        return {"column_scale": self.column_scale_, "column_statistics": self._known_statistics}
+
+    @property
+    def _known_statistics(self) -> ColumnStatistics | None:
+        """What is known of the columns; a ranker that was fitted before there were statistics has none."""
+        return getattr(self, "column_statistics_", None)
 
     def _scoring_design(self, matrix: Any) -> Design:
         """Return the design of rows that are scored once."""

@@ -389,7 +389,7 @@ class KernelRankSVM(PairwiseRanker):
         return {
             "feature_map": self.feature_map_,
             "input_scaling": scaling,
-            "column_statistics": self.column_statistics_,
+            "column_statistics": self._known_statistics,
         }
 
 

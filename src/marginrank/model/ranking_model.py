@@ -94,9 +94,9 @@ class RankingModel:
     feature_names: tuple[str, ...] | None
     query_normalization: QueryNormalization | None
     column_scale: Vector | None
-    column_statistics: ColumnStatistics | None
     mapping: InputMapping | None
     _metadata: str
+    column_statistics: ColumnStatistics | None = None  # pickles from before there were any have none
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """A model scores as its estimator does, and cannot be changed."""
 
+import io
 import json
 import pickle
 import warnings
@@ -14,7 +15,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from marginrank import RankingData, RankingModel, RankSVM
+from marginrank import KernelRankSVM, RankingData, RankingModel, RankSVM
 from marginrank.exceptions import MarginRankError
 
 RNG = np.random.default_rng(0)
@@ -240,3 +241,18 @@ def test_qid_given_twice_is_refused():
         model.predict(RankingData(X, Y, qid=QID), qid=QID)
     with refuses("X has a column 'qid' and qid was given as well"):
         model.predict(pd.DataFrame(X, columns=NAMES).assign(qid=QID), qid=QID)
+
+
+@pytest.mark.parametrize("ranker", [RankSVM(), KernelRankSVM(n_components=4, random_state=0)], ids=repr)
+def test_rankers_and_models_that_know_no_statistics_of_columns_are_saved(ranker):
+    """As those are that were pickled before there were any."""
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    ranker.fit(X, np.arange(12.0))
+    del ranker.column_statistics_
+    model = ranker.to_model()
+    assert model.column_statistics is None
+    del vars(model)["column_statistics"]
+    file = io.BytesIO()
+    model.save(file)
+    file.seek(0)
+    np.testing.assert_array_equal(RankingModel.load(file).predict(X), model.predict(X))
