@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Tags, check_random_state
 
 from marginrank.data import TrainingView
@@ -45,6 +44,7 @@ from marginrank.training.mapped_columns import (
 )
 from marginrank.training.problems import Problem, Space
 from marginrank.training.selection import Rule, Search
+from marginrank.training.validation_table import as_table
 from marginrank.types import MemoryMatrix, Vector
 
 # gamma="auto" tries these times "scale": on OHSUMED the best lies at a sixteenth.
@@ -273,7 +273,8 @@ class KernelRankSVM(PairwiseRanker):
             raise MarginRankError(
                 f"kernel={self.kernel!r} has no gamma for gamma='auto' to choose; leave gamma as it is."
             )
-        _check_gammas(self.gammas)
+        if self.gammas is not None:
+            check_grid(self.gammas, "gammas")
         if isinstance(self.scale, str) and self.kernel == "precomputed":
             raise MarginRankError(
                 "scale divides columns of features, and kernel='precomputed' has none; use scale=None."
@@ -338,9 +339,8 @@ class KernelRankSVM(PairwiseRanker):
         ]
 
     def _gamma_grid(self, X: MemoryMatrix, weight: Vector | None) -> Vector:
-        given = _check_gammas(self.gammas)
-        if given is not None:
-            return given
+        if self.gammas is not None:
+            return np.unique(check_grid(self.gammas, "gammas"))
         scale = resolve_gamma("scale", self.kernel, X, np.random.RandomState(0), weight)
         assert scale is not None
         return scale * np.array(_FACTORS)
@@ -367,9 +367,9 @@ class KernelRankSVM(PairwiseRanker):
         super()._remember(rows, best)
         if self._chooses_gamma():
             self.gammas_ = np.array([_space(row.trainer).feature_map.gamma_ for row in rows])
-            self.alphas_ = _table([row.selection.alphas for row in rows])
-            self.validation_curve_ = _table([row.selection.curve for row in rows])
-            self.validation_std_ = _table([row.selection.std for row in rows])
+            self.alphas_ = as_table([row.selection.alphas for row in rows])
+            self.validation_curve_ = as_table([row.selection.curve for row in rows])
+            self.validation_std_ = as_table([row.selection.std for row in rows])
 
     def _keep(self, found: Found) -> None:
         super()._keep(found)
@@ -397,18 +397,3 @@ def _space(trainer: Trainer) -> MappedColumns:
     space = trainer.problem.space
     assert isinstance(space, MappedColumns)
     return space
-
-
-def _check_gammas(gammas: Any) -> Vector | None:
-    """Return a grid of gammas, ascending; None stays None."""
-    if gammas is None:
-        return None
-    return np.unique(check_grid(gammas, "gammas"))
-
-
-def _table(rows: Sequence[Vector]) -> NDArray[np.float64]:
-    """Return rows as a table; one that an interrupt cut short ends in NaN."""
-    table = np.full((len(rows), max(map(len, rows))), np.nan)
-    for k, row in enumerate(rows):
-        table[k, : len(row)] = row
-    return table

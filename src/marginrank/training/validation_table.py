@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -135,6 +135,21 @@ def choose_by_folds(
         iterations = _best_columns(mean, higher_is_better)
     selection = select(alphas, stack[:, np.arange(len(alphas)), iterations])
     return FoldChoice(selection, int(iterations[selection.index]) if stopping else None, mean)
+
+
+def as_table(rows: Sequence[Vector]) -> Array:
+    """Return rows as a table; one that an interrupt cut short ends in NaN.
+
+    Examples
+    --------
+    >>> as_table([np.array([1.0, 2.0]), np.array([3.0])])
+    array([[ 1.,  2.],
+           [ 3., nan]])
+    """
+    table = np.full((len(rows), max(map(len, rows))), np.nan)
+    for k, row in enumerate(rows):
+        table[k, : len(row)] = row
+    return table
 
 
 def _mean_table(tables: list[Array]) -> tuple[Array, Array]:
