@@ -97,9 +97,9 @@ struct LogisticHessianTerm {
 
 // The term of an explicit pair, whose slack takes the place of x.
 struct LogisticPair {
-    static constexpr double kMargin = 0.0;
+    static constexpr double kMargin = 0.0, kFactor = 1.0;
+    static double pull(double slack) { return kernels::Logistic<double>(slack).slope(); }
     static double cost(double weight, double slack) { return weight * kernels::Logistic<double>(slack).value(); }
-    static double slope(double slack) { return kernels::Logistic<double>(slack).slope(); }
     static double curvature(double slack) { return kernels::Logistic<double>(slack).curvature(); }
 };
 
