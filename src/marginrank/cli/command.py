@@ -20,13 +20,19 @@ GROUPS = (
     "Data",
     "Format of the data",
     "Model",
-    "Structured ranking",
-    "Kernels",
+    "Structured ranking (--target)",
+    "Kernels (--kernel)",
     "Search and validation",
     "Solver",
+    "Test",
     "Workers",
+    "Data sets on disk (.mrd)",
     "Output",
 )
+
+
+# Of the names of options; the same in all groups.
+_COLUMN = 28
 
 
 class DataError(click.ClickException):
@@ -41,6 +47,9 @@ class Option(click.Option):
     def __init__(self, *arguments: Any, group: str, **settings: Any) -> None:
         if group not in GROUPS:
             raise ValueError(f"group must be one of {', '.join(GROUPS)}; got {group!r}.")
+        kind = settings.get("type")
+        if isinstance(kind, click.IntRange | click.FloatRange):  # not "INTEGER RANGE": the help has the range
+            settings.setdefault("metavar", "INTEGER" if isinstance(kind, click.IntRange) else "NUMBER")
         super().__init__(*arguments, **settings)
         self.group = group
 
@@ -64,13 +73,14 @@ class Command(click.Command):
         """Write the options group by group."""
         records: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
         for parameter in self.get_params(context):
-            record = parameter.get_help_record(context)
-            if record is not None:
-                records[getattr(parameter, "group", GROUPS[-1])].append(record)
+            record = parameter.get_help_record(context) if isinstance(parameter, click.Option) else None
+            if record is not None:  # --help has no group of its own
+                group = parameter.group if isinstance(parameter, Option) else GROUPS[-1]
+                records[group].append((record[0].ljust(_COLUMN), record[1]))
         for group, found in records.items():
             if found:
                 with formatter.section(group):
-                    formatter.write_dl(found)
+                    formatter.write_dl(found, col_max=_COLUMN)
 
 
 def option(*names: str, group: str, **settings: Any) -> Decorator:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from sklearn.utils import Tags, check_random_state
 
+from marginrank.choices import Approximation, KernelName
 from marginrank.data import TrainingView
 from marginrank.data.matrices import in_memory
 from marginrank.designs import Design, mapped_design
@@ -196,12 +197,12 @@ class KernelRankSVM(PairwiseRanker):
 
     def __init__(
         self,
-        kernel: Literal["rbf", "laplacian", "polynomial", "cosine", "chi2", "precomputed"] = "rbf",
+        kernel: KernelName = "rbf",
         *,
         gamma: float | Literal["scale", "median", "auto"] = "scale",
         degree: float = 3,
         coef0: float = 1,
-        approximation: Literal["nystroem", "fourier", "exact"] = "nystroem",
+        approximation: Approximation = "nystroem",
         n_components: int = 500,
         landmarks: Literal["uniform", "kmeans++", "leverage"] = "uniform",
         orthogonal: bool = False,
@@ -261,7 +262,7 @@ class KernelRankSVM(PairwiseRanker):
         return tags
 
     def _check_parameters(self) -> Search:
-        check_choice("approximation", self.approximation, ("nystroem", "fourier", "exact"))
+        check_choice("approximation", self.approximation, get_args(Approximation))
         check_choice("dtype", self.dtype, ("auto", "float32", "float64"))
         check_store(self.store)
         check_choice("kernel", self.kernel, KERNELS)

@@ -20,6 +20,9 @@ class PairwiseRanker(Ranker):
     query_losses: ClassVar[Mapping[str, Any]] = QUERY_LOSSES
     preference_losses: ClassVar[Mapping[str, Any]] = PREFERENCE_LOSSES
 
+    #: What ``solver`` may be.
+    solvers: ClassVar[tuple[str, ...]] = ("auto", *SOLVERS)
+
     loss: str
     solver: str
 
@@ -133,7 +136,7 @@ class PairwiseRanker(Ranker):
     def _check_parameters(self) -> Search:
         search = super()._check_parameters()
         check_choice("weighting", self.weighting, ("pairs", "queries"))
-        check_choice("solver", self.solver, ("auto", *SOLVERS))
+        check_choice("solver", self.solver, self.solvers)
         return search
 
     def _solver(self, problem: Problem) -> Solver:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 
+from marginrank.choices import LeastSquaresSolver, Regularization
 from marginrank.data.matrices import in_memory
 from marginrank.designs.scaling import Scale
 from marginrank.estimators.base import Ranker
@@ -146,18 +147,20 @@ class RankRLS(Ranker):
     array([ 2.3, -1.5,  0.7,  0. ,  0. ])
     """
 
+    #: What ``solver`` may be.
+    solvers: ClassVar[tuple[str, ...]] = get_args(LeastSquaresSolver)
     _uses_size_of_labels = True
 
     def __init__(
         self,
         alpha: float | Literal["auto"] = 1e-4,
         *,
-        regularization: Literal["tikhonov", "early_stopping", "hybrid"] = "tikhonov",
+        regularization: Regularization = "tikhonov",
         alphas: Any = None,
         metric: str | Metric = "pairwise_error",
         cv: Any = None,
         rule: Rule = "best",
-        solver: Literal["auto", "cg", "direct"] = "auto",
+        solver: LeastSquaresSolver = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
         scale: Scale | None = None,
@@ -288,8 +291,8 @@ class RankRLS(Ranker):
         return self._fit(read, eval_set, eval_qid, eval_metric, callbacks)
 
     def _check_parameters(self) -> Search:
-        check_choice("regularization", self.regularization, ("tikhonov", "early_stopping", "hybrid"))
-        check_choice("solver", self.solver, ("auto", "cg", "direct"))
+        check_choice("regularization", self.regularization, get_args(Regularization))
+        check_choice("solver", self.solver, self.solvers)
         search = super()._check_parameters()
         if self.solver == "direct" and self.regularization != "tikhonov":
             raise MarginRankError(

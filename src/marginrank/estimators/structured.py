@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from marginrank.designs.scaling import Scale
 from marginrank.estimators.base import Ranker
@@ -18,8 +18,6 @@ from marginrank.training.problems import Problem
 from marginrank.training.selection import Rule, Search
 from marginrank.training.structured_targets import Aim, lowest_good_label, read_aim
 from marginrank.training.zero_models import Verdict, judge
-
-_SOLVERS = ("bundle", "lbfgs")
 
 
 class StructuredRankSVM(Ranker):
@@ -164,6 +162,8 @@ class StructuredRankSVM(Ranker):
     0.98
     """
 
+    #: What ``solver`` may be.
+    solvers: ClassVar[tuple[str, ...]] = ("auto", "bundle", "lbfgs")
     # Of score: the risk is a mean over queries, so the score is one, too.
     weighting = "queries"
 
@@ -264,7 +264,7 @@ class StructuredRankSVM(Ranker):
 
     def _check_parameters(self) -> Search:
         self.relevance_ = 1.0 if self.relevance is None else self.relevance
-        check_choice("solver", self.solver, ("auto", *_SOLVERS))
+        check_choice("solver", self.solver, self.solvers)
         return super()._check_parameters()
 
     def _solver(self, problem: Problem) -> Solver:

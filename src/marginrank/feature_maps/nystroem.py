@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags, check_random_state
 
+from marginrank.choices import KernelName
 from marginrank.data import validation as gate
 from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError, Sentence, shown
@@ -116,7 +117,7 @@ class NystroemFeatures(FeatureMap):
 
     def __init__(
         self,
-        kernel: Literal["rbf", "laplacian", "polynomial", "cosine", "chi2", "precomputed"] = "rbf",
+        kernel: KernelName = "rbf",
         *,
         gamma: float | Literal["scale", "median"] = "scale",
         degree: float = 3,

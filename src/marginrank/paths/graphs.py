@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
+from marginrank.choices import Graph
 from marginrank.data import RankingData, TrainingView
 from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_choice, check_count, check_seed
 from marginrank.types import Rows, Vector
-
-Graph = Literal["all", "sampled", "reduced"]
 
 
 class GraphPairs(NamedTuple):
@@ -75,7 +74,7 @@ def graph_pairs(
 
 def check_graph(graph: Any, weighting: Any, pairs_per_row: Any) -> None:
     """Raise unless these say which pairs to take and how to weigh them."""
-    check_choice("graph", graph, ("all", "sampled", "reduced"))
+    check_choice("graph", graph, get_args(Graph))
     check_choice("weighting", weighting, ("pairs", "queries"))
     check_count(pairs_per_row, "pairs_per_row")
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data.finite import finite_scores
+from marginrank.data.validation import check_feature_names
 from marginrank.designs import ColumnTransform, Design, matrix_design
 from marginrank.designs.columns import IDENTITY
 from marginrank.exceptions import MarginRankError
@@ -137,13 +138,15 @@ class LinearPath(RankPath):
         coef = self.coef_at(alpha)
         return np.asarray(finite_scores("The path", X, lambda: self._design(X).scores(coef)))
 
-    def plot(self, *, n_features: int = 10) -> Any:
+    def plot(self, *, n_features: int = 10, feature_names: Any = None) -> Any:
         """Draw coefficients, the validation curve of the last ``select``, and the size of the certificate.
 
         Parameters
         ----------
         n_features : int, default=10
             How many coefficients to name: those that are largest at any stored model.
+        feature_names : list of str, optional
+            Names of the columns in the legend; by default those of the training data, else their numbers.
 
         Returns
         -------
@@ -158,7 +161,9 @@ class LinearPath(RankPath):
         largest = np.argsort(-np.abs(ends).max(axis=0), kind="stable")[:count]
         # A few alphas at a time: all models of a wide path at once would not fit.
         values = np.array([self.coef_at(float(alpha))[largest] for alpha in alphas]).T
-        names = [str(k) if self.feature_names_ is None else self.feature_names_[k] for k in largest]
+        known = self.feature_names_ if feature_names is None else feature_names
+        known = check_feature_names(known, ends.shape[1])
+        names = [str(k) if known is None else known[k] for k in largest]
         found = self.certificate_sizes()
         sizes = None if found is None else Sizes(*found, "active planes", ".")
         return draw_path(Curves(alphas, values, names, "coefficient", "feature"), self.selection_, sizes)

@@ -222,7 +222,7 @@ WIDE = ROWS.replace("2 qid:0 ", "2 qid:0 9999999:1 ", 1)
 @pytest.mark.parametrize("scale", ["none", "standard"])
 @pytest.mark.parametrize("method", ["ranksvm", "rankrls", "structured"])
 def test_a_large_feature_number_costs_no_more_than_its_column(capsys, monkeypatch, method, scale):
-    monkeypatch.setattr("marginrank.cli.files.used_columns._MANY_COLUMNS", 1000)
+    monkeypatch.setattr("marginrank.cli.files.columns._MANY_COLUMNS", 1000)
     Path("wide.txt").write_text(WIDE.replace("9999999", "5000"))
     narrow = load_letor(ROWS.replace("2 qid:0 ", "2 qid:0 3:1 ", 1).encode(), dense=False)
     write(narrow, "narrow.npz")
@@ -240,7 +240,7 @@ def test_a_large_feature_number_costs_no_more_than_its_column(capsys, monkeypatc
 @pytest.mark.parametrize("method", ["ranksvm", "rankrls"])
 def test_a_path_costs_no_more_than_the_columns_with_entries(capsys, monkeypatch, method):
     matplotlib = pytest.importorskip("matplotlib")
-    monkeypatch.setattr("marginrank.cli.files.used_columns._MANY_COLUMNS", 1000)
+    monkeypatch.setattr("marginrank.cli.files.columns._MANY_COLUMNS", 1000)
     seen = []
 
     def compute(name, rows, *more):
@@ -260,7 +260,7 @@ def test_a_path_costs_no_more_than_the_columns_with_entries(capsys, monkeypatch,
 
 
 def test_validation_rows_may_have_other_columns_than_those_that_were_trained_on(capsys, monkeypatch):
-    monkeypatch.setattr("marginrank.cli.files.used_columns._MANY_COLUMNS", 1000)
+    monkeypatch.setattr("marginrank.cli.files.columns._MANY_COLUMNS", 1000)
     Path("wide.txt").write_text(WIDE.replace("9999999", "5000"))
     Path("vali.txt").write_text(ROWS.replace("1:", "1:2 77:", 1))
     for command in ("train", "tune", "path"):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from marginrank.cli.command import Command
+from marginrank.cli.command import Command, option
 from marginrank.cli.files.reading import known_docids, labelled, read_data, read_scores
 from marginrank.cli.options import shared as options
+from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.cli.output.printing import print_json
 from marginrank.metrics.comparison import compare as compare_scores
 
@@ -17,23 +18,25 @@ from marginrank.metrics.comparison import compare as compare_scores
 @click.argument("scores_b")
 @options.metric
 @options.flavor
-@click.option(
+@option(
     "--seed",
     "random_state",
+    group="Test",
     type=click.IntRange(0, 2**32 - 1),
     default=0,
     show_default=True,
     help="Seed of the resampling tests.",
 )
-@click.option(
+@option(
     "--resamples",
     "n_resamples",
+    group="Test",
     type=click.IntRange(min=1),
     default=9999,
     show_default=True,
     help="Resamples of each test.",
 )
-@options.reading()
+@reading_options()
 @options.jobs
 @options.as_json
 def compare(
@@ -44,7 +47,7 @@ def compare(
     flavor: str,
     random_state: int,
     n_resamples: int,
-    reading: options.Reading,
+    reading: Reading,
     n_jobs: int | None,
     as_json: bool,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import cast
 import click
 
 from marginrank.cli import interrupts
-from marginrank.cli.command import Command
+from marginrank.cli.command import MOST_USED, Command, option
 from marginrank.cli.files.conversion import (
     FILE_KINDS,
     format_named,
@@ -19,6 +19,7 @@ from marginrank.cli.files.conversion import (
 from marginrank.cli.files.dataset import STREAMED, Writing, stream_to_disk, write_to_disk, writing_options
 from marginrank.cli.files.reading import keep_apart
 from marginrank.cli.options import shared as options
+from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.cli.output.printing import counted, print_json
 from marginrank.data import RankingData
 from marginrank.io import DiskDataset
@@ -29,28 +30,37 @@ _EVERY = tuple(FILE_KINDS)
 @click.command(cls=Command)
 @click.argument("source")
 @click.argument("destination")
-@options.reading("--from", formats=_EVERY, help="Format of SOURCE, if its ending does not tell.")
-@click.option("--to", type=click.Choice(_EVERY), help="Format of DESTINATION, if its ending does not tell.")
-@click.option(
+@reading_options("--from", formats=_EVERY, help="Format of SOURCE, if its ending does not tell.")
+@option(
+    "--to",
+    group=MOST_USED,
+    type=click.Choice(_EVERY),
+    help="Format of DESTINATION, if its ending does not tell.",
+)
+@option(
     "--data",
+    group=MOST_USED,
     help="The rows that SOURCE is about: for scores, run, qrels, pairs, group and weight.",
 )
 @options.pairs_by
-@click.option(
+@option(
     "--write-pairs-by",
+    group="Data",
     type=click.Choice(["row", "docid"]),
     default="row",
     show_default=True,
     help="What to write pairs by.",
 )
-@click.option("--unjudged", type=float, help="Label of rows that the qrels do not name; else an error.")
-@click.option("--tag", default="marginrank", show_default=True, help="Name of a run that is written.")
+@option(
+    "--unjudged", group="Data", type=float, help="Label of rows that the qrels do not name; else an error."
+)
+@option("--tag", group="Data", default="marginrank", show_default=True, help="Name of a run that is written.")
 @writing_options
 @options.as_json
 def convert(
     source: str,
     destination: str,
-    reading: options.Reading,
+    reading: Reading,
     to: str | None,
     data: str | None,
     pairs_by: str,

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from marginrank.cli.command import Command
+from marginrank.cli.command import Command, option
 from marginrank.cli.files.reading import (
     keep_apart,
     known_docids,
@@ -17,6 +17,7 @@ from marginrank.cli.files.reading import (
     write_table,
 )
 from marginrank.cli.options import shared as options
+from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.cli.output.printing import counted, print_json, print_table, rounded
 from marginrank.cli.workers.connection import Workers, over_workers
 from marginrank.cli.workers.data import worker_rows
@@ -30,8 +31,13 @@ from marginrank.metrics import evaluate as evaluate_scores
 @click.argument("scores")
 @options.metric
 @options.flavor
-@click.option("--per-query", type=click.Path(dir_okay=False), help="Also write a CSV row for each query.")
-@options.reading()
+@option(
+    "--per-query",
+    group="Output",
+    type=click.Path(dir_okay=False),
+    help="Also write a CSV row for each query.",
+)
+@reading_options()
 @over_workers
 @options.jobs
 @options.as_json
@@ -41,7 +47,7 @@ def evaluate(
     metrics: tuple[str, ...],
     flavor: str,
     per_query: str | None,
-    reading: options.Reading,
+    reading: Reading,
     workers: Workers | None,
     n_jobs: int | None,
     as_json: bool,
@@ -73,11 +79,11 @@ def evaluate(
 
 
 def _scored(
-    data: tuple[str, ...], scores: str, reading: options.Reading, workers: Workers | None, n_jobs: int | None
+    data: tuple[str, ...], scores: str, reading: Reading, workers: Workers | None, n_jobs: int | None
 ) -> tuple[RankingData, Any]:
     """Return the rows and their scores, which a file holds or a model gives."""
     if scores.lower().endswith(".mrk"):
-        from marginrank.cli.commands.predict import scored
+        from marginrank.cli.workers.data import scored
         from marginrank.model import RankingModel
 
         model = RankingModel.load(scores)

@@ -9,6 +9,7 @@ import click
 from marginrank.cli.command import Command
 from marginrank.cli.files.reading import read_data
 from marginrank.cli.options import shared as options
+from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.cli.output.printing import (
     bytes_for_people,
     counted,
@@ -24,10 +25,10 @@ _SHOWN = 8
 
 @click.command(cls=Command)
 @click.argument("data")
-@options.reading()
+@reading_options()
 @options.jobs
 @options.as_json
-def inspect(data: str, reading: options.Reading, n_jobs: int | None, as_json: bool) -> None:
+def inspect(data: str, reading: Reading, n_jobs: int | None, as_json: bool) -> None:
     """Look through DATA before training on it.
 
     Reports sizes, labels, the pairs that count, queries without any, duplicated rows, constant and badly

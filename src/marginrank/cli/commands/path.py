@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from marginrank.cli import interrupts
-from marginrank.cli.command import Command
-from marginrank.cli.files.used_columns import UsedColumns, used_columns
+from marginrank.cli.command import MOST_USED, Command, option
+from marginrank.cli.files.columns import UsedColumns, used_columns
+from marginrank.cli.files.training_files import TrainingFiles, check_outputs, training_files
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.path_methods import choose_path, compute_path, path_options
-from marginrank.cli.options.training_files import TrainingFiles, check_outputs, training_files
 from marginrank.cli.output.path_curve import Curve, measure_path, print_curve, write_curve
 from marginrank.cli.output.path_plot import check_plot, write_plot
 from marginrank.cli.output.printing import counted, print_facts, print_json, rounded, seconds_for_people
@@ -27,32 +27,37 @@ from marginrank.model import RankingModel
 
 @click.command(cls=Command)
 @click.argument("data")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the chosen model (.mrk).")
-@click.option(
+@option(
+    "-o", "--output", group=MOST_USED, type=click.Path(dir_okay=False), help="Write the chosen model (.mrk)."
+)
+@option(
     "--alpha",
+    group=MOST_USED,
     type=click.FloatRange(min=0, min_open=True),
     help="Which model -o writes, where --validate does not choose it.",
 )
-@click.option("--plot", type=click.Path(dir_okay=False), help="Draw the path (.png, .pdf, .svg).")
-@click.option("--csv", "table", type=click.Path(dir_okay=False), help="Write the whole curve.")
-@path_options
+@option("--plot", group="Output", type=click.Path(dir_okay=False), help="Draw the path (.png, .pdf, .svg).")
+@option("--csv", "table", group="Output", type=click.Path(dir_okay=False), help="Write the whole curve.")
 @training_files
-@click.option(
+@path_options
+@option(
     "--rule",
+    group="Search and validation",
     type=click.Choice(["best", "one_se"]),
     default="best",
     show_default=True,
     help="The best alpha, or the largest within one standard error of it.",
 )
-@click.option(
+@option(
     "--points",
     "n_alphas",
+    group="Search and validation",
     type=click.IntRange(min=2),
     default=200,
     show_default=True,
     help="Alphas of the curve, to choose from.",
 )
-@click.option("--keep-partial", is_flag=True, help="After Ctrl-C, go on with the path so far.")
+@option("--keep-partial", group="Output", is_flag=True, help="After Ctrl-C, go on with the path so far.")
 @options.jobs
 @options.as_json
 def path(
@@ -85,7 +90,7 @@ def path(
     """
     name, chosen = choose_path(method, parameters, pairs=files.pairs is not None)
     _check_usage(files, metric, rule, alpha, (output, plot, table), as_json)
-    rows, checked = files.read()
+    rows, validation = files.read()
     if not in_memory(rows.X):
         raise MarginRankError(
             f"{files.data}: path computes over data in memory, got a data set on disk; name a file that fits "
@@ -97,13 +102,13 @@ def path(
     seconds = perf_counter() - started
     if alpha is not None:
         found.coef_at(alpha)  # an alpha that is not on the path is refused before anything is written
-    curve = measure_path(found, None if checked is None else used.of(checked), metric, rule, n_alphas)
+    curve = measure_path(found, None if validation is None else used.of(validation), metric, rule, n_alphas)
     if output is not None:
         model = used.widened(_model(found, curve, alpha, files))
         with interrupts.orderly(writes=True):
             model.save(output)
     if plot is not None:
-        write_plot(plot, found, files.reading.first_feature, used)
+        write_plot(plot, found, **({} if name == "kernel" else _feature_names(found, files, used)))
     if table is not None:
         write_curve(table, curve)
     written = {"model": output, "plot": plot, "csv": table}
@@ -128,9 +133,9 @@ def _check_usage(
     """Refuse what cannot work before any file is read."""
     output, plot, table = written
     asked = {"--metric": metric, "--rule one_se": None if rule == "best" else rule}
-    for option, value in asked.items():
+    for given, value in asked.items():
         if value is not None and files.eval_set is None:
-            raise click.UsageError(f"{option} needs --validate, which names the data to choose on.")
+            raise click.UsageError(f"{given} needs --validate, which names the data to choose on.")
     if output is not None and files.eval_set is None and alpha is None:
         raise click.UsageError(
             "-o needs --validate, which names the data to choose on, or --alpha, which names the model."
@@ -158,6 +163,13 @@ def _computed(
             raise KeyboardInterrupt
         click.echo(f"Interrupted; the path down to alpha {found.alpha_min_:.3g} is kept.", err=True)
     return found
+
+
+def _feature_names(path: Any, files: TrainingFiles, used: UsedColumns) -> dict[str, list[str]]:
+    """Return what to call columns without a name: their numbers in the data file."""
+    if path.feature_names_ is not None:
+        return {}
+    return {"feature_names": [str(number + files.reading.first_feature) for number in used.numbers()]}
 
 
 def _model(path: Any, curve: Curve, alpha: float | None, files: TrainingFiles) -> RankingModel:

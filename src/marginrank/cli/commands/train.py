@@ -10,22 +10,23 @@ import numpy as np
 from click.core import ParameterSource
 
 from marginrank.cli import interrupts
-from marginrank.cli.command import Command
+from marginrank.cli.command import MOST_USED, Command, option
 from marginrank.cli.commands.evaluate import measure, print_evaluation, summary
-from marginrank.cli.files.used_columns import UsedColumns, used_columns
+from marginrank.cli.files.columns import UsedColumns, used_columns
+from marginrank.cli.files.training_files import TrainingFiles, check_outputs, file_options
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.methods import (
     check_parameters,
     choose_method,
     make_ranker,
     method_options,
+    selects,
     selects_by,
 )
-from marginrank.cli.options.training_files import TrainingFiles, check_outputs, file_options
 from marginrank.cli.output.printing import counted, print_facts, print_json, rounded, seconds_for_people
-from marginrank.cli.training import Trained, selects, train_with_bar
+from marginrank.cli.output.progress import train_with_bar
 from marginrank.cli.workers.connection import in_words
-from marginrank.cli.workers.training import WorkerJob, training_over_workers
+from marginrank.cli.workers.training import Trained, WorkerJob, training_over_workers
 from marginrank.metrics import parse_metric
 from marginrank.model import RankingModel
 
@@ -34,16 +35,22 @@ _WORKERS = ("workers", "workers_left", "repeated")
 
 @click.command(cls=Command)
 @click.argument("data", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The model file (.mrk).")
-@method_options
+@option(
+    "-o",
+    "--output",
+    group=MOST_USED,
+    required=True,
+    type=click.Path(dir_okay=False),
+    help="The model file (.mrk).",
+)
 @training_over_workers
-@file_options
-@options.metric
-@options.flavor
-@click.option("--keep-partial", is_flag=True, help="After Ctrl-C, write the best model so far.")
-@click.option(
+@file_options(options.metric)
+@method_options
+@option("--keep-partial", group="Output", is_flag=True, help="After Ctrl-C, write the best model so far.")
+@option(
     "--seed",
     "random_state",
+    group="Solver",
     type=click.IntRange(0, 2**32 - 1),
     default=0,
     show_default=True,
@@ -93,8 +100,8 @@ def train(
     if done.used is not None:
         model = done.used.widened(model)
     found = None
-    if done.checked is not None:
-        found = measure(done.checked, done.scores, metrics, flavor, n_jobs)
+    if done.validation is not None:
+        found = measure(done.validation, done.scores, metrics, flavor, n_jobs)
     with interrupts.orderly(writes=True):
         model.save(output)
     report = {"model": output, "method": method, "seed": random_state, **_report(ranker, done)}
@@ -116,19 +123,19 @@ def _selection(metrics: tuple[str, ...], flavor: str) -> dict[str, Any]:
 
 
 def _train_here(ranker: Any, files: TrainingFiles, keep_partial: bool, *, linear: bool) -> Trained:
-    rows, checked = files.read()
+    rows, validation = files.read(kernel=not linear)
     used = used_columns(rows) if linear else UsedColumns(None, rows.n_features)
-    known, seen = used.of(rows), None if checked is None else used.of(checked)
-    watched = seen if selects(ranker) else None
+    known, known_validation = used.of(rows), None if validation is None else used.of(validation)
+    eval_set = known_validation if selects(ranker) else None
     fit = ranker.fit if rows.pairs is None else ranker.fit_pairs
     started = perf_counter()
     with interrupts.orderly(writes=False):
         interrupted = train_with_bar(
-            ranker, lambda bar: fit(known, eval_set=watched, callbacks=bar), keep_partial
+            ranker, selects_by(ranker), lambda bar: fit(known, eval_set=eval_set, callbacks=bar), keep_partial
         )
     seconds = perf_counter() - started
-    scores = None if seen is None else ranker.predict(seen).tolist()
-    return Trained(rows, checked, scores, seconds, interrupted, used=used)
+    scores = None if known_validation is None else ranker.predict(known_validation).tolist()
+    return Trained(rows, validation, scores, seconds, interrupted, used=used)
 
 
 def _report(ranker: Any, done: Trained) -> dict[str, Any]:

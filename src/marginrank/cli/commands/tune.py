@@ -9,17 +9,17 @@ import click
 import numpy as np
 
 from marginrank.cli import interrupts
-from marginrank.cli.command import Command
-from marginrank.cli.files.used_columns import UsedColumns, used_columns
+from marginrank.cli.command import MOST_USED, Command, option
+from marginrank.cli.files.columns import UsedColumns, used_columns
+from marginrank.cli.files.training_files import TrainingFiles, check_outputs, training_files
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.methods import (
     check_parameters,
     choose_method,
     make_ranker,
-    method_options,
+    search_options,
     selects_by,
 )
-from marginrank.cli.options.training_files import TrainingFiles, check_outputs, training_files
 from marginrank.cli.output.printing import (
     counted,
     print_facts,
@@ -34,22 +34,18 @@ from marginrank.metrics import Metric
 from marginrank.model import RankingModel
 
 
-def _search_options(command: Any) -> Any:
-    """Add the options of the methods: alpha is what is searched for, so it is none of them."""
-    command = method_options(command)
-    for option in command.__click_params__:
-        if option.help is not None:
-            option.help = option.help.replace(" for --alpha auto", "")
-    command.__click_params__ = [option for option in command.__click_params__ if option.name != "alpha"]
-    return command
-
-
 @click.command(cls=Command)
 @click.argument("data")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Also write the chosen model (.mrk).")
-@_search_options
+@option(
+    "-o",
+    "--output",
+    group=MOST_USED,
+    type=click.Path(dir_okay=False),
+    help="Also write the chosen model (.mrk).",
+)
 @training_files
-@click.option("--keep-partial", is_flag=True, help="After Ctrl-C, go on with the search so far.")
+@search_options
+@option("--keep-partial", group="Output", is_flag=True, help="After Ctrl-C, go on with the search so far.")
 @options.jobs
 @options.as_json
 def tune(
@@ -78,12 +74,14 @@ def tune(
     if chosen.get("regularization") == "early_stopping":
         raise click.UsageError("--regularization early_stopping has no alpha to search for; use train.")
     check_outputs(files, output)
-    rows, checked = files.read()
+    rows, validation = files.read(kernel=method == "kernel")
     used = used_columns(rows) if method != "kernel" else UsedColumns(None, rows.n_features)
     ranker = make_ranker(method, chosen | ({} if metric is None else {"metric": metric}), n_jobs)
     started = perf_counter()
     with interrupts.orderly(writes=False):
-        interrupted = _fit(ranker, used.of(rows), None if checked is None else used.of(checked), keep_partial)
+        interrupted = _fit(
+            ranker, used.of(rows), None if validation is None else used.of(validation), keep_partial
+        )
     seconds = perf_counter() - started
     if output is not None:
         model = RankingModel.from_estimator(ranker, query_normalization=files.query_normalization)
@@ -98,12 +96,12 @@ def tune(
     return interrupts.INTERRUPTED if interrupted else 0
 
 
-def _fit(ranker: Any, rows: RankingData, checked: RankingData | None, keep_partial: bool) -> bool:
+def _fit(ranker: Any, rows: RankingData, validation: RankingData | None, keep_partial: bool) -> bool:
     """Search; return whether the user interrupted and wants the search so far, if there is any of it."""
     try:
         with TrainingBar(ranker, selects_by(ranker)) as bar:
             fit = ranker.fit if rows.pairs is None else ranker.fit_pairs
-            fit(rows, eval_set=checked, callbacks=bar)
+            fit(rows, eval_set=validation, callbacks=bar)
     except KeyboardInterrupt:
         if not (keep_partial and hasattr(ranker, "alphas_")):
             raise

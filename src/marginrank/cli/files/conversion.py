@@ -25,7 +25,7 @@ from marginrank.cli.files.reading import (
     source_of,
     write_scores,
 )
-from marginrank.cli.options.shared import Reading
+from marginrank.cli.options.reading import Reading
 from marginrank.data import RankingData
 from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError

@@ -1,4 +1,4 @@
-"""What ``convert`` does to write a data set on disk: in pieces, with a bar, to be gone on with."""
+"""Writing data sets on disk, for ``convert``: its options, a progress bar, and resuming after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from marginrank.cli import interrupts
-from marginrank.cli.command import spelled
-from marginrank.cli.options import shared as options
+from marginrank.cli.command import Decorator, option, spelled, with_options
+from marginrank.cli.options.reading import Reading
 from marginrank.cli.output.printing import counted
 from marginrank.cli.output.progress import WritingBar
 from marginrank.exceptions import MarginRankError
@@ -69,24 +69,23 @@ class Writing:
         return {"chunk_rows": self.chunk_rows, "overwrite": self.overwrite, "resume": self.resume, **chunk}
 
 
-def writing_options(command: Any) -> Any:
-    """Add the options of data sets on disk."""
-    for option in (
-        click.option("--resume", is_flag=True, help="Go on with the writing of an .mrd that was stopped."),
-        click.option("--overwrite", is_flag=True, help="Replace an .mrd that is there, or was begun."),
-        click.option("--chunk-rows", type=click.IntRange(min=1), help="The most rows of a chunk of an .mrd."),
-        click.option(
-            "--chunk",
-            type=_Size(),
-            help="The size of a chunk of an .mrd, such as 64MB.  [default: 256MiB]",
-        ),
-    ):
-        command = option(command)
-    return command
+_GROUP = "Data sets on disk (.mrd)"
+#: The options of data sets on disk.
+writing_options: Decorator = with_options(
+    option(
+        "--chunk",
+        group=_GROUP,
+        type=_Size(),
+        help="The size of a chunk, such as 64MB.  [default: 256MiB]",
+    ),
+    option("--chunk-rows", group=_GROUP, type=click.IntRange(min=1), help="The most rows of a chunk."),
+    option("--overwrite", group=_GROUP, is_flag=True, help="Replace what is there, or was begun."),
+    option("--resume", group=_GROUP, is_flag=True, help="Resume a writing that was stopped."),
+)
 
 
 def stream_to_disk(
-    source: str, kind: str, destination: str, reading: options.Reading, writing: Writing
+    source: str, kind: str, destination: str, reading: Reading, writing: Writing
 ) -> DiskDataset:
     """Convert a file to a data set, a piece at a time."""
     arguments = reading.arguments(source, kind)

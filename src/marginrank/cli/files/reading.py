@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from marginrank import io as formats
 from marginrank.cli import interrupts
-from marginrank.cli.options.shared import Reading
+from marginrank.cli.options.reading import Reading
 from marginrank.data import RankingData
 from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError

@@ -1,237 +1,211 @@
-"""The methods of ``marginrank train``: which estimator each is, and which options it takes."""
+"""The methods of ``train`` and ``tune``: which estimator each is, and the options that set its parameters.
+
+An option here is a parameter of some estimators by the same name (the last name in its declaration, where it
+is typed otherwise). Which methods take it is asked of the estimators; None stands for their default, so that
+an option which was not given is never refused.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from inspect import signature
+from typing import Any, get_args
 
 import click
-import numpy as np
 
-from marginrank.cli.command import spelled
-from marginrank.cli.options.shared import Decorator
-from marginrank.exceptions import MarginRankError
-from marginrank.losses import QUERY_LOSSES, LeastSquaresLoss
-from marginrank.metrics import parse_metric
+from marginrank.choices import Approximation, KernelName, LeastSquaresSolver, Regularization
+from marginrank.cli.command import MOST_USED, Decorator, option, spelled, with_options
+from marginrank.cli.options.shared import TARGETS, grid, positive_or, targets
+from marginrank.designs.mapped import Store
+from marginrank.designs.scaling import Scale
+from marginrank.losses import QUERY_LOSSES, LeastSquaresLoss, Weighting
+from marginrank.losses.structured.base import Discount
+from marginrank.solvers import SOLVERS
+from marginrank.training.selection import Rule
+from marginrank.training.structured_targets import FEATURE_MAPS
 
-
-class Method(NamedTuple):
-    """An estimator by name, the parameters that options set, and its solvers."""
-
-    estimator: str
-    parameters: frozenset[str]
-    solvers: tuple[str, ...]
-    takes_pairs: bool = True
-
-
-_SHARED = frozenset({"alpha", "alphas", "cv", "rule", "tol", "max_iter", "scale", "solver"})
-METHODS: dict[str, Method] = {
-    "ranksvm": Method("RankSVM", _SHARED | {"loss", "weighting"}, ("auto", "lbfgs", "bundle", "newton")),
-    "rankrls": Method("RankRLS", _SHARED | {"regularization"}, ("auto", "cg", "direct")),
-    "structured": Method(
-        "StructuredRankSVM",
-        _SHARED | {"target", "feature_map", "relevance", "discount", "truncate"},
-        ("auto", "bundle", "lbfgs"),
-        takes_pairs=False,
-    ),
-    "kernel": Method(
-        "KernelRankSVM",
-        _SHARED
-        | {
-            "loss",
-            "weighting",
-            "kernel",
-            "gamma",
-            "gammas",
-            "approximation",
-            "n_components",
-            "degree",
-            "coef0",
-        }
-        | {"store", "random_state"},
-        ("auto", "lbfgs", "bundle", "newton"),
-    ),
+#: The estimator of each method, by name: the help need not wait for scikit-learn.
+METHODS = {
+    "ranksvm": "RankSVM",
+    "rankrls": "RankRLS",
+    "structured": "StructuredRankSVM",
+    "kernel": "KernelRankSVM",
 }
 # An option that only one method has chooses it.
 _CHOOSERS = {"target": "structured", "kernel": "kernel"}
-_TARGETS = ("auc", "map", "mrr", "ndcg")
+_STRUCTURED, _KERNELS = "Structured ranking (--target)", "Kernels (--kernel)"
 
 
-def _alpha(context: click.Context, parameter: click.Parameter, value: str | None) -> float | str | None:
-    """Return a positive number, or "auto"."""
-    return value if value in (None, "auto") else _positive(str(value))
+def _scale(context: click.Context, parameter: click.Parameter, value: str) -> str | None:
+    return None if value == "none" else value
 
 
-def _gamma(context: click.Context, parameter: click.Parameter, value: str | None) -> float | str | None:
-    """Return a positive number, or one of the words for it."""
-    return value if value in (None, "scale", "median", "auto") else _positive(str(value))
-
-
-def _alphas(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
-    """Return a grid from numbers with commas between, or from ``from:to:count`` in equal ratios."""
-    if value is None:
-        return None
-    ends = value.split(":")
-    if len(ends) == 3 and ends[2].isdigit() and int(ends[2]) >= 2:
-        grid = np.geomspace(_positive(ends[0]), _positive(ends[1]), int(ends[2]))
-        return tuple(float(f"{alpha:.6g}") for alpha in grid)
-    if len(ends) > 1:
-        raise click.BadParameter(f"{value!r} is neither 1e-4,1e-3,1e-2 nor 1e-6:1:13 (from, to, how many).")
-    return tuple(_positive(part) for part in value.split(","))
-
-
-def _targets(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
-    """Return one target as it was written, or several with their weights."""
-    if not values:
-        return None
-    if len(values) == 1 and "=" not in values[0]:
-        return _target(values[0])
-    split = [value.rpartition("=") if "=" in value else (value, "=", "1") for value in values]
-    return {_target(name): _positive(weight) for name, _, weight in split}
-
-
-def _target(name: str) -> str:
-    try:
-        known = parse_metric(name).name in _TARGETS
-    except MarginRankError:
-        known = False
-    if not known:
-        raise click.BadParameter(f"{name!r} is none of {', '.join(_TARGETS)}, with a cut-off if you like.")
-    return name
-
-
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0.0 < number < float("inf"):
-        raise click.BadParameter(f"{text!r} is not a positive number.")
-    return number
-
-
-# What only structured rankers take; None stands for their default.
+scale: Decorator = option(
+    "--scale",
+    group=MOST_USED,
+    type=click.Choice(["none", *get_args(Scale)]),
+    default="none",
+    show_default=True,
+    callback=_scale,
+    help="Divide the features by their standard deviation or range; folded into the model.",
+)
+weighting: Decorator = option(
+    "--weighting",
+    group="Model",
+    type=click.Choice(get_args(Weighting)),
+    help="Mean over all pairs, or over queries (ranksvm, kernel).  [default: pairs]",
+)
+#: What only structured rankers take.
 STRUCTURED_OPTIONS: tuple[Decorator, ...] = (
-    click.option(
+    option(
         "--target",
+        group=MOST_USED,
+        metavar="METRIC[=WEIGHT]",
         multiple=True,
-        callback=_targets,
-        help="Train for auc, map, mrr or ndcg@10; repeat for several, with weights as in map=2 (structured).",
+        callback=targets,
+        help=f"Train for a metric of whole rankings: {', '.join(TARGETS)}, with a cut-off as in ndcg@10; "
+        "repeat for several, with weights as in map=2.",
     ),
-    click.option(
+    option(
         "--feature-map",
-        type=click.Choice(["po", "mrr", "dorm"]),
-        help="How a ranking is scored (structured).  [default: po]",
+        group=_STRUCTURED,
+        type=click.Choice(FEATURE_MAPS),
+        help="How a ranking is scored.  [default: po]",
     ),
-    click.option(
-        "--relevance", type=float, help="Labels from here on are good (structured).  [default: 1, if any is]"
+    option(
+        "--relevance",
+        group=_STRUCTURED,
+        type=float,
+        help="Labels from here on are good.  [default: 1, if any is]",
     ),
-    click.option(
+    option(
         "--discount",
-        type=click.Choice(["log2", "letor"]),
-        help="Of ndcg, in training (structured).  [default: log2]",
+        group=_STRUCTURED,
+        type=click.Choice(get_args(Discount)),
+        help="Of ndcg, in training.  [default: log2]",
     ),
-    click.option(
+    option(
         "--truncate",
+        group=_STRUCTURED,
         is_flag=True,
         default=None,
-        help="Train with the cut-off of the target, too (structured).",
+        help="Train with the cut-off of the target, too.",
     ),
 )
-# None stands for the default of the estimator, so that an option which was not given is never refused.
-_OPTIONS: tuple[Decorator, ...] = (
-    click.option(
+_MODEL: tuple[Decorator, ...] = (
+    option(
         "--method",
+        group=MOST_USED,
         type=click.Choice(list(METHODS)),
-        help="ranksvm: losses of pairs. rankrls: least squares. structured: a metric of whole "
-        "rankings, named by --target. kernel: named by --kernel.  [default: ranksvm]",
+        help="ranksvm: losses over pairs. rankrls: least squares. structured: a metric of whole rankings, "
+        "named by --target. kernel: named by --kernel.  [default: ranksvm]",
     ),
-    *STRUCTURED_OPTIONS,
-    click.option(
+    option(
         "--loss",
+        group=MOST_USED,
         type=click.Choice([*QUERY_LOSSES, LeastSquaresLoss.name]),
         help="The loss of a pair (ranksvm, kernel).  [default: hinge; kernel: squared_hinge]",
     ),
-    click.option(
+    *STRUCTURED_OPTIONS,
+    option(
         "--kernel",
-        type=click.Choice(["rbf", "laplacian", "polynomial", "cosine", "chi2"]),
-        help="Rank by a kernel machine with this kernel (kernel).",
+        group=MOST_USED,
+        type=click.Choice([name for name in get_args(KernelName) if name != "precomputed"]),
+        help="Rank by a kernel machine with this kernel.",
     ),
-    click.option(
-        "--approximation",
-        type=click.Choice(["nystroem", "fourier", "exact"]),
-        help="Landmarks, random cosines, or the kernel itself (kernel).  [default: nystroem]",
-    ),
-    click.option(
-        "--components",
-        "n_components",
-        type=click.IntRange(min=1),
-        help="How many landmarks or cosines (kernel).  [default: 500]",
-    ),
-    click.option(
-        "--gamma",
-        metavar="NUMBER|scale|median|auto",
-        callback=_gamma,
-        help="Width of the kernel; auto chooses it with alpha (kernel).  [default: scale]",
-    ),
-    click.option("--gammas", metavar="GRID", callback=_alphas, help="The grid for --gamma auto (kernel)."),
-    click.option("--degree", type=float, help="Of the polynomial kernel (kernel).  [default: 3]"),
-    click.option("--coef0", type=float, help="Of the polynomial kernel (kernel).  [default: 1]"),
-    click.option(
-        "--store",
-        type=click.Choice(["auto", "memory", "recompute"]),
-        help="Keep the features, or make them again in every pass (kernel).  [default: auto]",
-    ),
-    click.option(
-        "--alpha",
-        metavar="NUMBER|auto",
-        callback=_alpha,
-        help="Strength of the regularisation; auto chooses it on --validate, else by cross-validation.  "
-        "[default: 1e-4; structured: 1e-2]",
-    ),
-    click.option(
-        "--alphas",
-        metavar="GRID",
-        callback=_alphas,
-        help="The grid for --alpha auto: 1e-4,1e-3,1e-2 or 1e-6:1:13.  [default: follows the data]",
-    ),
-    click.option(
-        "--cv", type=click.IntRange(min=2), help="Folds for --alpha auto without --validate.  [default: 5]"
-    ),
-    click.option(
-        "--rule",
-        type=click.Choice(["best", "one_se"]),
-        help="The best alpha, or the largest within one standard error of it.  [default: best]",
-    ),
-    click.option(
+    scale,
+    weighting,
+    option(
         "--regularization",
-        type=click.Choice(["tikhonov", "early_stopping", "hybrid"]),
+        group="Model",
+        type=click.Choice(get_args(Regularization)),
         help="By alpha, by stopping when validation gets no better, or both (rankrls).  [default: tikhonov]",
     ),
-    click.option(
+    option(
+        "--approximation",
+        group=_KERNELS,
+        type=click.Choice(get_args(Approximation)),
+        help="Landmarks, random cosines, or the kernel itself.  [default: nystroem]",
+    ),
+    option(
+        "--components",
+        "n_components",
+        group=_KERNELS,
+        type=click.IntRange(min=1),
+        help="How many landmarks or cosines.  [default: 500]",
+    ),
+    option(
+        "--gamma",
+        group=_KERNELS,
+        metavar="NUMBER|scale|median|auto",
+        callback=positive_or("scale", "median", "auto"),
+        help="Width of the kernel; auto chooses it with alpha.  [default: scale]",
+    ),
+    option("--gammas", group=_KERNELS, metavar="GRID", callback=grid, help="The grid for --gamma auto."),
+    option("--degree", group=_KERNELS, type=float, help="Of the polynomial kernel.  [default: 3]"),
+    option("--coef0", group=_KERNELS, type=float, help="Of the polynomial kernel.  [default: 1]"),
+    option(
+        "--store",
+        group=_KERNELS,
+        type=click.Choice(get_args(Store)),
+        help="Keep the features, or make them again in every pass.  [default: auto]",
+    ),
+)
+_ALPHA: Decorator = option(
+    "--alpha",
+    group=MOST_USED,
+    metavar="NUMBER|auto",
+    callback=positive_or("auto"),
+    help="Strength of the regularisation; auto chooses it on --validate, else by cross-validation.  "
+    "[default: 1e-4; structured: 1e-2]",
+)
+_SOLVER: tuple[Decorator, ...] = (
+    option(
+        "--solver",
+        group="Solver",
+        type=click.Choice(list(dict.fromkeys(["auto", *SOLVERS, *get_args(LeastSquaresSolver)]))),
+        help="ranksvm, kernel: lbfgs, bundle, newton (for a smooth loss). rankrls: cg, direct. structured: "
+        "lbfgs, bundle.  [default: auto]",
+    ),
+    option(
         "--tol",
+        group="Solver",
         type=click.FloatRange(min=0, min_open=True),
         help="Certified gap (rankrls: residual) at which to stop.  [default: 1e-3]",
     ),
-    click.option("--max-iter", type=click.IntRange(min=1), help="Most iterations.  [default: 1000]"),
-    click.option(
-        "--weighting",
-        type=click.Choice(["pairs", "queries"]),
-        help="Mean over all pairs, or over queries (ranksvm, kernel).  [default: pairs]",
-    ),
-    click.option(
-        "--solver",
-        type=click.Choice(sorted({name for method in METHODS.values() for name in method.solvers})),
-        help="ranksvm, kernel: lbfgs, bundle, newton (not for the hinge). rankrls: cg, direct. structured: "
-        "lbfgs, bundle.  [default: auto]",
+    option(
+        "--max-iter", group="Solver", type=click.IntRange(min=1), help="Most iterations.  [default: 1000]"
     ),
 )
 
 
-def method_options(command: Any) -> Any:
-    """Add ``--method`` and everything that belongs to some method."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def _search(searched: str) -> tuple[Decorator, ...]:
+    """Return the options of a search; ``searched`` says what asks for one, where something does."""
+    return (
+        option(
+            "--alphas",
+            group="Search and validation",
+            metavar="GRID",
+            callback=grid,
+            help=f"The grid{searched}: 1e-4,1e-3,1e-2 or 1e-6:1:13.  [default: follows the data]",
+        ),
+        option(
+            "--cv",
+            group="Search and validation",
+            type=click.IntRange(min=2),
+            help=f"Folds{searched} without --validate.  [default: 5]",
+        ),
+        option(
+            "--rule",
+            group="Search and validation",
+            type=click.Choice(get_args(Rule)),
+            help="The best alpha, or the largest within one standard error of it.  [default: best]",
+        ),
+    )
+
+
+#: The parameters of the estimators, for a training; for a search, which has no alpha to name.
+method_options: Decorator = with_options(_ALPHA, *_MODEL, *_search(" for --alpha auto"), *_SOLVER)
+search_options: Decorator = with_options(*_MODEL, *_search(""), *_SOLVER)
 
 
 def choose_method(named: str | None, given: dict[str, Any]) -> str:
@@ -241,29 +215,26 @@ def choose_method(named: str | None, given: dict[str, Any]) -> str:
     return next((method for key, method in _CHOOSERS.items() if given.get(key) is not None), "ranksvm")
 
 
+def _estimator(method: str) -> Any:
+    from marginrank import estimators  # not above: the help need not wait for scikit-learn
+
+    return getattr(estimators, METHODS[method])
+
+
+def _takes(method: str, parameter: str) -> bool:
+    return parameter in signature(_estimator(method)).parameters
+
+
 def check_parameters(name: str, given: dict[str, Any], *, pairs: bool) -> dict[str, Any]:
     """Return the parameters that were given; one that the method does not have is misuse."""
-    method = METHODS[name]
-    if pairs and not method.takes_pairs:
+    if pairs and not hasattr(_estimator(name), "fit_pairs"):
         raise click.UsageError(f"--pairs is not for --method {name}, which ranks labelled rows of queries.")
     parameters = {key: value for key, value in given.items() if value is not None}
     for key in parameters:
-        if key not in method.parameters:
-            owners = " or ".join(f"--method {n}" for n, one in METHODS.items() if key in one.parameters)
+        if not _takes(name, key):
+            owners = " or ".join(f"--method {method}" for method in METHODS if _takes(method, key))
             raise click.UsageError(f"{spelled(key)} is for {owners}, not for {name}.")
-    solver = parameters.get("solver", "auto")
-    if solver not in method.solvers:
-        raise click.UsageError(
-            f"--solver {solver} is not one of --method {name}; that has {', '.join(method.solvers)}."
-        )
-    loss = parameters.get("loss", "squared_hinge" if name == "kernel" else "hinge")
-    if solver == "newton" and loss in QUERY_LOSSES and not QUERY_LOSSES[loss].smooth:
-        smooth = " or ".join(one for one, kind in QUERY_LOSSES.items() if kind.smooth)
-        raise click.UsageError(f"--solver newton needs --loss {smooth}.")
-    if loss == "least_squares" and name == "ranksvm":
-        raise click.UsageError(
-            "--loss least_squares is for --method kernel; without a kernel, --method rankrls."
-        )
+    _check_solver(name, parameters)
     searched = [key for key in ("alpha", "gamma") if parameters.get(key) == "auto"]
     for key, wanted in (("alphas", "alpha"), ("gammas", "gamma")):
         if key in parameters and wanted not in searched:
@@ -275,17 +246,38 @@ def check_parameters(name: str, given: dict[str, Any], *, pairs: bool) -> dict[s
     return parameters
 
 
-def make_ranker(name: str, parameters: dict[str, Any], jobs: int | None, seed: int = 0) -> Any:
-    """Return the estimator of a method; the seed is for those that draw something."""
-    from marginrank import estimators  # not above: the help need not wait for scikit-learn
+def _check_solver(name: str, parameters: dict[str, Any]) -> None:
+    """Refuse a solver or a loss that the method does not have, and a pair of them that does not fit."""
+    estimator, solver = _estimator(name), parameters.get("solver", "auto")
+    if solver not in estimator.solvers:
+        raise click.UsageError(
+            f"--solver {solver} is not one of --method {name}; that has {', '.join(estimator.solvers)}."
+        )
+    if not _takes(name, "loss"):
+        return
+    loss = parameters.get("loss", signature(estimator).parameters["loss"].default)
+    if loss not in estimator.query_losses:
+        raise click.UsageError(f"--loss {loss} is for --method kernel; without a kernel, --method rankrls.")
+    if solver == "newton" and loss in QUERY_LOSSES and not QUERY_LOSSES[loss].smooth:
+        smooth = " or ".join(known for known, kind in QUERY_LOSSES.items() if kind.smooth)
+        raise click.UsageError(f"--solver newton needs --loss {smooth}.")
 
-    if "random_state" in METHODS[name].parameters:
+
+def make_ranker(name: str, parameters: dict[str, Any], n_jobs: int | None, seed: int = 0) -> Any:
+    """Return the estimator of a method; the seed is for those that draw something."""
+    if _takes(name, "random_state"):
         parameters = {**parameters, "random_state": seed}
-    return getattr(estimators, METHODS[name].estimator)(**parameters, n_jobs=jobs)
+    return _estimator(name)(**parameters, n_jobs=n_jobs)
 
 
 def selects_by(ranker: Any) -> str:
-    """Return what figures on validation rows are of; of several targets the heaviest selects."""
+    """Return what figures on a validation set are of; of several targets the heaviest selects."""
     if ranker.metric is not None:
         return str(ranker.metric)
     return ranker.target if isinstance(ranker.target, str) else max(ranker.target, key=ranker.target.get)
+
+
+def selects(ranker: Any) -> bool:
+    """Whether validation rows choose the model, and do not only report on it."""
+    searches = "auto" in (ranker.alpha, getattr(ranker, "gamma", None))
+    return searches or getattr(ranker, "regularization", "tikhonov") != "tikhonov"

@@ -1,90 +1,98 @@
-"""The paths of ``marginrank path``: which function computes each, and which options it takes."""
+"""The paths of ``marginrank path``: which function computes each, and the options that set its parameters.
+
+As in ``methods.py``: an option is a parameter by the same name, and which functions have it is asked of them.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from inspect import signature
+from typing import Any, get_args
 
 import click
 
-from marginrank.cli.command import spelled
-from marginrank.cli.options.methods import STRUCTURED_OPTIONS
-from marginrank.cli.options.shared import Decorator
+from marginrank.choices import Graph, KernelName
+from marginrank.cli.command import MOST_USED, Decorator, option, spelled, with_options
+from marginrank.cli.options.methods import STRUCTURED_OPTIONS, scale, weighting
 from marginrank.data import RankingData
 from marginrank.losses import QUERY_LOSSES
 
-
-class PathMethod(NamedTuple):
-    """A function of ``marginrank.paths``, and the parameters that options set."""
-
-    function: str
-    parameters: frozenset[str]
-    owner: str
-    takes_pairs: bool = True
-
-
-_INTERVAL = frozenset({"alpha_max", "alpha_min", "eps", "scale"})
-PATH_METHODS: dict[str, PathMethod] = {
-    "ranksvm": PathMethod("rank_path", _INTERVAL | {"loss", "weighting"}, "--method ranksvm"),
-    "rankrls": PathMethod("rank_rls_path", _INTERVAL, "--method rankrls"),
-    "structured": PathMethod(
-        "structured_rank_path",
-        _INTERVAL | {"target", "feature_map", "relevance", "discount", "truncate"},
-        "--method structured",
-        takes_pairs=False,
-    ),
-    "kernel": PathMethod(
-        "kernel_rank_path",
-        frozenset({"kernel", "gamma", "degree", "coef0", "graph", "pairs_per_row", "weighting", "alpha_min"}),
-        "--kernel",
-    ),
+#: The function of each path, by name, and the option that asks for it.
+_PATHS = {
+    "ranksvm": ("rank_path", "--method ranksvm"),
+    "rankrls": ("rank_rls_path", "--method rankrls"),
+    "structured": ("structured_rank_path", "--method structured"),
+    "kernel": ("kernel_rank_path", "--kernel"),
 }
-_KERNELS = ("rbf", "linear", "polynomial", "laplacian", "cosine", "chi2")
 _POSITIVE = click.FloatRange(min=0, min_open=True)
+_KERNELS = "Kernels (--kernel)"
 
-# None stands for the default of the function, so that an option which was not given is never refused.
-_OPTIONS: tuple[Decorator, ...] = (
-    click.option(
+path_options: Decorator = with_options(
+    option(
         "--method",
-        type=click.Choice(["ranksvm", "rankrls", "structured"]),
-        help="Losses of pairs, least squares, or a metric of whole rankings, named by --target.  "
+        group=MOST_USED,
+        type=click.Choice([name for name in _PATHS if name != "kernel"]),
+        help="Losses over pairs, least squares, or a metric of whole rankings, named by --target.  "
         "[default: ranksvm]",
     ),
-    *STRUCTURED_OPTIONS,
-    click.option(
-        "--loss", type=click.Choice(list(QUERY_LOSSES)), help="Of a pair (ranksvm).  [default: hinge]"
+    option(
+        "--loss",
+        group=MOST_USED,
+        type=click.Choice(list(QUERY_LOSSES)),
+        help="Of a pair (ranksvm).  [default: hinge]",
     ),
-    click.option(
+    *STRUCTURED_OPTIONS,
+    option(
+        "--kernel",
+        group=MOST_USED,
+        type=click.Choice(["linear", *(name for name in get_args(KernelName) if name != "precomputed")]),
+        help="The exact path of a kernel, for some thousand rows.",
+    ),
+    scale,
+    weighting,
+    option(
         "--eps",
+        group="Solver",
         type=click.FloatRange(0, 1, min_open=True, max_open=True),
         help="Certified gap that no model of the path exceeds.  [default: 1e-3]",
     ),
-    click.option("--alpha-max", type=_POSITIVE, help="Where the path starts.  [default: follows the data]"),
-    click.option("--alpha-min", type=_POSITIVE, help="Where it ends.  [default: 1e-5 of its start]"),
-    click.option(
-        "--weighting",
-        type=click.Choice(["pairs", "queries"]),
-        help="Mean over all pairs, or over queries (ranksvm, kernel).  [default: pairs]",
+    option(
+        "--alpha-max",
+        group="Search and validation",
+        type=_POSITIVE,
+        help="Where the path starts.  [default: follows the data]",
     ),
-    click.option(
-        "--kernel", type=click.Choice(_KERNELS), help="The exact path of a kernel, for some thousand rows."
+    option(
+        "--alpha-min",
+        group="Search and validation",
+        type=_POSITIVE,
+        help="Where it ends.  [default: 1e-5 of its start]",
     ),
-    click.option("--gamma", type=_POSITIVE, help="Of the kernel.  [default: 1 / number of features]"),
-    click.option("--degree", type=_POSITIVE, help="Of the polynomial kernel.  [default: 3]"),
-    click.option("--coef0", type=float, help="Of the polynomial kernel.  [default: 1]"),
-    click.option(
+    option("--gamma", group=_KERNELS, type=_POSITIVE, help="Width.  [default: 1 / number of features]"),
+    option("--degree", group=_KERNELS, type=_POSITIVE, help="Of the polynomial kernel.  [default: 3]"),
+    option("--coef0", group=_KERNELS, type=float, help="Of the polynomial kernel.  [default: 1]"),
+    option(
         "--graph",
-        type=click.Choice(["all", "sampled", "reduced"]),
-        help="Which pairs of labels a kernel learns from.  [default: all]",
+        group=_KERNELS,
+        type=click.Choice(get_args(Graph)),
+        help="Which pairs of labels to learn from.  [default: all]",
     ),
-    click.option("--pairs-per-row", type=click.IntRange(min=1), help="Of --graph sampled.  [default: 10]"),
+    option(
+        "--pairs-per-row",
+        group=_KERNELS,
+        type=click.IntRange(min=1),
+        help="Of --graph sampled.  [default: 10]",
+    ),
 )
 
 
-def path_options(command: Any) -> Any:
-    """Add ``--method``, ``--kernel`` and everything that belongs to some path."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def _function(name: str) -> Any:
+    from marginrank import paths  # not above: the help need not wait for scikit-learn
+
+    return getattr(paths, _PATHS[name][0])
+
+
+def _takes(name: str, parameter: str) -> bool:
+    return parameter in signature(_function(name)).parameters
 
 
 def choose_path(named: str | None, given: dict[str, Any], *, pairs: bool) -> tuple[str, dict[str, Any]]:
@@ -94,20 +102,18 @@ def choose_path(named: str | None, given: dict[str, Any], *, pairs: bool) -> tup
         raise click.UsageError("--kernel is for --method ranksvm.")
     implied = "kernel" if "kernel" in parameters else "structured" if "target" in parameters else "ranksvm"
     name = implied if named is None or implied == "kernel" else named
-    if pairs and not PATH_METHODS[name].takes_pairs:
+    if pairs and not _takes(name, "pairs"):
         raise click.UsageError(f"--pairs is not for --method {name}, which ranks labelled rows of queries.")
     for key in parameters:
-        if key not in PATH_METHODS[name].parameters:
-            owners = " or ".join(one.owner for one in PATH_METHODS.values() if key in one.parameters)
-            raise click.UsageError(f"{spelled(key)} is for {owners}, not for {PATH_METHODS[name].owner}.")
+        if not _takes(name, key):
+            owners = " or ".join(owner for path, (_, owner) in _PATHS.items() if _takes(path, key))
+            raise click.UsageError(f"{spelled(key)} is for {owners}, not for {_PATHS[name][1]}.")
     if "pairs_per_row" in parameters and parameters.get("graph") != "sampled":
         raise click.UsageError("--pairs-per-row is for --graph sampled.")
     return name, parameters
 
 
-def compute_path(name: str, rows: RankingData, parameters: dict[str, Any], callback: Any, jobs: Any) -> Any:
+def compute_path(name: str, rows: RankingData, parameters: dict[str, Any], callback: Any, n_jobs: Any) -> Any:
     """Return the path of a method."""
-    from marginrank import paths  # not above: the help need not wait for scikit-learn
-
-    threads = {} if name == "kernel" else {"n_jobs": jobs}
-    return getattr(paths, PATH_METHODS[name].function)(rows, callbacks=callback, **threads, **parameters)
+    threads = {"n_jobs": n_jobs} if _takes(name, "n_jobs") else {}
+    return _function(name)(rows, callbacks=callback, **threads, **parameters)

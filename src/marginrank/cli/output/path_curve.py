@@ -55,12 +55,12 @@ class Curve:
 
 
 def measure_path(
-    path: Any, checked: RankingData | None, metric: Metric | None, rule: str, points: int
+    path: Any, validation: RankingData | None, metric: Metric | None, rule: str, points: int
 ) -> Curve:
     """Return the curve of a path, with a choice where there are validation rows."""
     selection = None
-    if checked is not None:
-        selection = path.select(checked, metric=metric, rule=rule, n_alphas=points)
+    if validation is not None:
+        selection = path.select(validation, metric=metric, rule=rule, n_alphas=points)
     alphas = path.grid(points)
     bounds = np.array([path.objective_at(float(alpha)) for alpha in alphas])
     return Curve(alphas, bounds[:, 0], bounds[:, 1], selection)

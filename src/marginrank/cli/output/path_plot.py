@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from marginrank.cli import interrupts
-from marginrank.cli.files.used_columns import UsedColumns
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import open_for_writing
 
@@ -29,13 +28,9 @@ def check_plot(file: str) -> str:
     return format
 
 
-def write_plot(file: str, path: Any, first: int, used: UsedColumns) -> None:
-    """Draw a path; features without a name have the numbers of the data file, counted from ``first``."""
-    figure = path.plot()
-    legend = figure.axes[0].get_legend()
-    if legend.get_title().get_text() == "feature" and path.feature_names_ is None:
-        for text in legend.get_texts():
-            text.set_text(str(used.number(int(text.get_text())) + first))
+def write_plot(file: str, path: Any, **named: Any) -> None:
+    """Draw a path; the names of what is drawn are arguments of its ``plot``."""
+    figure = path.plot(**named)
     memory = io.BytesIO()
     figure.savefig(memory, format=check_plot(file), dpi=150)
     with interrupts.orderly(writes=True), open_for_writing(file) as opened:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log
 from types import TracebackType
 from typing import Any, Self
 
+import click
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from marginrank.cli.output.printing import console
@@ -98,3 +100,16 @@ class WritingBar(_Bar):
         figures = f"{state.n_rows:,} rows, {state.n_chunks:,} chunks {what}"
         total = None if state.share is None else 1.0
         self._bar.update(self._task, total=total, completed=state.share or 0.0, figures=figures)
+
+
+def train_with_bar(ranker: Any, metric: str, fit: Callable[[TrainingBar], Any], keep_partial: bool) -> bool:
+    """Train; return whether the user interrupted and wants the model so far."""
+    try:
+        with TrainingBar(ranker, metric) as bar:
+            fit(bar)
+    except KeyboardInterrupt:
+        if not (keep_partial and hasattr(ranker, "coef_")):
+            raise
+        click.echo("Interrupted; the best model so far is kept.", err=True)
+        return True
+    return False

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from marginrank.cli import interrupts
-from marginrank.cli.options.shared import Decorator
+from marginrank.cli.command import option, with_options
 from marginrank.cli.output.printing import counted
 from marginrank.exceptions import ClusterError, MarginRankError
 from marginrank.system.threads import default_threads
@@ -161,18 +161,20 @@ def _check_address(context: click.Context, parameter: click.Parameter, value: st
     )
 
 
-_OPTIONS: tuple[Decorator, ...] = (
-    click.option(
+_add_options = with_options(
+    option(
         "--dask",
+        group="Workers",
         metavar="ADDRESS|local[:N]",
         callback=_check_address,
         help="Run over the workers of a Dask scheduler, such as tcp://host:8786, or over processes of this "
         "machine. DATA is an .mrd folder, or several files of whole queries.",
     ),
-    click.option(
+    option(
         "--timeout",
+        group="Workers",
         type=click.FloatRange(min=0, min_open=True),
-        help="Seconds that a pass over the workers may take, with --dask.  [default: 600]",
+        help="Seconds that a pass over the workers may take.  [default: 600]",
     ),
 )
 
@@ -189,10 +191,7 @@ def over_workers(command: Callable[..., Any]) -> Callable[..., Any]:
         _check_data(workers, data)
         return command(workers=workers, data=data, **parameters)
 
-    decorated: Callable[..., Any] = wrapped
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return _add_options(wrapped)
 
 
 def _check_without(timeout: float | None, data: tuple[str, ...]) -> None:

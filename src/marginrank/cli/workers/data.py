@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import io as formats
-from marginrank.cli.files.unknown_features import refuse_unknown
-from marginrank.cli.options.shared import Reading
+from marginrank.cli.files.columns import refuse_unknown, scores_of
+from marginrank.cli.files.reading import read_data
+from marginrank.cli.options.reading import Reading
+from marginrank.cli.workers.connection import Workers
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io import DiskDataset, open_dataset
@@ -87,3 +89,22 @@ def worker_scores(
     if not (by_name or ignore_unknown):
         refuse_unknown(X, model.n_features, first)
     return model_scores(model, rows.remote, ignore_unknown=True)
+
+
+def scored(
+    model: RankingModel,
+    data: tuple[str, ...],
+    reading: Reading,
+    workers: Workers | None,
+    *,
+    ignore_unknown: bool,
+    n_jobs: int | None,
+    comments: bool = False,
+) -> tuple[RankingData, list[float]]:
+    """Read rows and score them, here or on workers; from there comments come only if they are wanted."""
+    if workers is None:
+        rows = read_data(data[0], reading)
+        return rows, scores_of(model, rows, ignore_unknown, n_jobs, reading.first_feature)
+    with workers.connected() as cluster:
+        found = worker_rows(data, reading, cluster, comments=comments)
+        return found.known, worker_scores(model, found, ignore_unknown, reading.first_feature).tolist()

@@ -7,15 +7,17 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from marginrank.cli import interrupts
-from marginrank.cli.commands.predict import aligned
+from marginrank.cli.command import option, with_options
+from marginrank.cli.files.columns import UsedColumns, aligned
 from marginrank.cli.files.reading import labelled, read_data, with_pairs, with_weights
-from marginrank.cli.options.training_files import TrainingFiles
-from marginrank.cli.training import Trained, train_with_bar
+from marginrank.cli.files.training_files import TrainingFiles
+from marginrank.cli.options.methods import selects_by
+from marginrank.cli.output.progress import train_with_bar
 from marginrank.cli.workers.connection import Workers, over_workers
 from marginrank.cli.workers.data import WorkerRows, is_dataset, validation_rows, worker_rows
 from marginrank.data import RankingData
@@ -24,6 +26,20 @@ from marginrank.exceptions import MarginRankError
 if TYPE_CHECKING:
     from marginrank.distributed import RemoteData
     from marginrank.distributed.cluster import Cluster
+
+
+class Trained(NamedTuple):
+    """What was trained on, validation rows with their scores, and how it went."""
+
+    rows: RankingData
+    validation: RankingData | None
+    scores: list[float] | None
+    seconds: float
+    interrupted: bool
+    #: Workers at first and in the end, and passes that failed and were repeated.
+    workers: tuple[int, int, int] | None = None
+    #: The columns that were trained on; None for all.
+    used: UsedColumns | None = None
 
 
 @dataclass(frozen=True)
@@ -78,14 +94,14 @@ class WorkerJob:
             cluster.checkpoint = self.journal
             at_first = len(cluster.workers())
             rows = self._rows(files, cluster)
-            checked = None if files.eval_set is None else _validation(files, rows, cluster)
+            validation = None if files.eval_set is None else _validation(files, rows, cluster)
             started = perf_counter()
-            interrupted = self._fit(ranker, rows, checked if selects else None, keep_partial)
+            interrupted = self._fit(ranker, rows, validation if selects else None, keep_partial)
             seconds = perf_counter() - started
-            scores = None if checked is None else ranker.predict(_features(checked)).tolist()
+            scores = None if validation is None else ranker.predict(_features(validation)).tolist()
             return Trained(
                 rows,
-                checked.known if isinstance(checked, WorkerRows) else checked,
+                validation.known if isinstance(validation, WorkerRows) else validation,
                 scores,
                 seconds,
                 interrupted,
@@ -103,15 +119,18 @@ class WorkerJob:
             known = with_pairs(known, files.pairs, files.pairs_by)
         return RemoteData.like(known, remote.X)
 
-    def _fit(self, ranker: Any, rows: RemoteData, checked: Any, keep_partial: bool) -> bool:
+    def _fit(self, ranker: Any, rows: RemoteData, validation: Any, keep_partial: bool) -> bool:
         from marginrank.distributed.training import fit_on_workers
 
-        sets = None if checked is None else _features(checked)
+        eval_set = None if validation is None else _features(validation)
         resume = self.resume is not None
         try:
             return train_with_bar(
                 ranker,
-                lambda bar: fit_on_workers(ranker, rows, sets, self.journal, resume=resume, callbacks=bar),
+                selects_by(ranker),
+                lambda bar: fit_on_workers(
+                    ranker, rows, eval_set, self.journal, resume=resume, callbacks=bar
+                ),
                 keep_partial,
             )
         except BaseException:
@@ -139,16 +158,18 @@ def _features(rows: WorkerRows | RankingData) -> RankingData:
     return rows.remote if isinstance(rows, WorkerRows) else rows
 
 
-_OPTIONS = (
-    click.option(
+_add_options = with_options(
+    option(
         "--checkpoint",
+        group="Workers",
         type=click.Path(dir_okay=False),
-        help="With --dask: a new file that a stopped training can go on from.",
+        help="A new file that a stopped training can resume from.",
     ),
-    click.option(
+    option(
         "--resume",
+        group="Workers",
         type=click.Path(dir_okay=False),
-        help="With --dask: go on from this checkpoint, with the same data and options.",
+        help="Resume from this checkpoint, with the same data and options.",
     ),
 )
 
@@ -174,9 +195,7 @@ def training_over_workers(command: Callable[..., Any]) -> Callable[..., Any]:
         job = WorkerJob(workers, data, checkpoint, resume)
         return command(job=job, data=data[0], **parameters)
 
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return over_workers(wrapped)
+    return over_workers(_add_options(wrapped))
 
 
 def _holds_something(path: str) -> bool:

@@ -10,10 +10,13 @@ from typing import Any
 
 import click
 
-from marginrank.cli.commands.predict import aligned
+from marginrank.cli.command import MOST_USED, Decorator, option, with_options
+from marginrank.cli.files.columns import aligned
 from marginrank.cli.files.reading import keep_apart, labelled, read_data, with_pairs, with_weights
 from marginrank.cli.options import shared as options
+from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.data import RankingData
+from marginrank.data.matrices import in_memory
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Metric, parse_metric
 
@@ -29,7 +32,7 @@ class TrainingFiles:
     eval_set: str | None
     normalize: str
     ignore_unknown: bool
-    reading: options.Reading
+    reading: Reading
 
     @property
     def query_normalization(self) -> Any:
@@ -50,65 +53,80 @@ class TrainingFiles:
                 "--weights weighs labelled rows; give pairs their weights in the pairs file."
             )
 
-    def read(self) -> tuple[RankingData, RankingData | None]:
+    def _check_disk(self, kernel: bool) -> None:
+        if kernel:
+            raise MarginRankError(
+                "--kernel does not train over data on disk; name a file that fits into memory, or leave out "
+                "--kernel."
+            )
+        if self.normalize == "query":
+            raise MarginRankError(
+                "Data on disk are not normalised within queries; leave out --normalize, or convert files "
+                "that are normalised already."
+            )
+
+    def read(self, *, kernel: bool = False) -> tuple[RankingData, RankingData | None]:
         """Return the training data, and the validation data with the same columns."""
         rows = read_data(self.data, self.reading)
+        if not in_memory(rows.X):
+            self._check_disk(kernel)
         if self.weights is not None:
             rows = with_weights(rows, self.weights)
         if self.eval_set is None:
-            checked = None
+            validation = None
         else:
             found = read_data(self.eval_set, self.reading)
             labelled(found, self.eval_set)
-            checked = aligned(found, rows, self.ignore_unknown, self.reading.first_feature)
+            validation = aligned(found, rows, self.ignore_unknown, self.reading.first_feature)
         if self.normalize == "query":
             rows = rows.normalized_by_query()
-            checked = None if checked is None else checked.normalized_by_query()
-        return (rows if self.pairs is None else with_pairs(rows, self.pairs, self.pairs_by)), checked
+            validation = None if validation is None else validation.normalized_by_query()
+        return (rows if self.pairs is None else with_pairs(rows, self.pairs, self.pairs_by)), validation
 
 
-def _scale(context: click.Context, parameter: click.Parameter, value: str) -> str | None:
-    return None if value == "none" else value
-
-
-_OPTIONS: tuple[options.Decorator, ...] = (
-    click.option(
-        "--scale",
-        type=click.Choice(["none", "standard", "minmax"]),
-        default="none",
-        show_default=True,
-        callback=_scale,
-        help="Divide the features by their standard deviation or range; folded into the model.",
-    ),
-    click.option(
+_VALIDATE: Decorator = option(
+    "--validate",
+    "eval_set",
+    group=MOST_USED,
+    type=click.Path(),
+    help="Validation data: to select on, and to report on.",
+)
+_DATA: tuple[Decorator, ...] = (
+    option(
         "--normalize",
+        group="Data",
         type=click.Choice(["none", "query"]),
         default="none",
         show_default=True,
         help="LETOR's min-max within each query; the model remembers it.",
     ),
-    click.option("--pairs", type=click.Path(dir_okay=False), help="CSV of winner,loser[,weight[,margin]]."),
+    option(
+        "--pairs",
+        group="Data",
+        type=click.Path(dir_okay=False),
+        help="Learn from a CSV of winner,loser[,weight[,margin]] in place of labels.",
+    ),
     options.pairs_by,
-    click.option("--weights", type=click.Path(dir_okay=False), help="One weight a row, one a line."),
-    click.option("--validate", "eval_set", type=click.Path(), help="Data to select on, and to report on."),
-    options.reading(),
+    option("--weights", group="Data", type=click.Path(dir_okay=False), help="One weight a row, one a line."),
     options.ignore_unknown,
+    reading_options(),
 )
 
 
-def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options; the command gets ``files`` and ``scale``."""
+def file_options(metric: Decorator) -> Decorator:
+    """Return what adds the options, and one for the metric; the command gets ``files``."""
 
-    @functools.wraps(command)
-    def wrapped(**parameters: Any) -> Any:
-        files = TrainingFiles(**{name: parameters.pop(name) for name in TrainingFiles.__dataclass_fields__})
-        files.check()
-        return command(files=files, **parameters)
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def wrapped(**parameters: Any) -> Any:
+            fields = TrainingFiles.__dataclass_fields__
+            files = TrainingFiles(**{name: parameters.pop(name) for name in fields})
+            files.check()
+            return command(files=files, **parameters)
 
-    decorated: Callable[..., Any] = wrapped
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+        return with_options(_VALIDATE, metric, *_DATA, options.flavor)(wrapped)
+
+    return decorate
 
 
 def training_files(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,7 +137,7 @@ def training_files(command: Callable[..., Any]) -> Callable[..., Any]:
         parsed: Metric | None = None if metric is None else parse_metric(metric, flavor=flavor)
         return command(metric=parsed, **parameters)
 
-    return file_options(options.selection_metric(options.flavor(wrapped)))
+    return file_options(options.selection_metric)(wrapped)
 
 
 def check_outputs(files: TrainingFiles, model: str | None, *others: str | None) -> None:
