@@ -240,5 +240,5 @@ def connected(client: Client | str | None, timeout: float, retries: int) -> Iter
     if client is not None:
         yield Cluster(client, timeout, retries)
         return
-    with local_workers(default_threads()) as own:
+    with local_workers(default_threads(), timeout=timeout) as own:
         yield Cluster(own, timeout, retries)

@@ -17,16 +17,16 @@ import dask
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import ClusterError, MarginRankError
 
 _LOOPBACK = "127.0.0.1"
-_FIRST_WORKERS = 60.0
 
 
 @contextmanager
 def local_workers(
     n_workers: int,
     *,
+    timeout: float = 600.0,
     starting: AbstractContextManager[None] | None = None,
     silence_logs: int = logging.WARNING,
 ) -> Iterator[Client]:
@@ -36,6 +36,8 @@ def local_workers(
     ----------
     n_workers : int
         Processes, of one thread each.
+    timeout : float
+        Seconds that they may take to start.
     starting : context manager, optional
         Entered while the cluster starts its threads.
     silence_logs : int
@@ -63,7 +65,13 @@ def local_workers(
             )
         with cluster, Client(cluster, set_as_default=False) as client:
             cluster.scale(n_workers)
-            client.wait_for_workers(n_workers, timeout=_FIRST_WORKERS)
+            try:
+                client.wait_for_workers(n_workers, timeout=timeout)
+            except TimeoutError:
+                raise ClusterError(
+                    f"{n_workers} worker processes of this machine did not start within "
+                    f"timeout={timeout:g} seconds."
+                ) from None
             yield client
 
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
+from limits import HANG
 from marginrank import RankSVM, write_dataset
 from marginrank.cli.app import cli as commands
 from marginrank.distributed import DaskRanker
@@ -19,7 +20,6 @@ from marginrank.distributed.local_workers import local_workers
 from marginrank.exceptions import ClusterError, MarginRankError
 
 X = np.random.default_rng(0).normal(size=(40, 3))
-DEADLINE = 60
 
 
 def servers(client):
@@ -39,6 +39,7 @@ def test_nobody_without_the_key_gets_in():
             assert address.startswith("tls://127.0.0.1:")
             for stranger in (None, Security.temporary()):
                 there = address if stranger else address.replace("tls://", "tcp://")
+                # Those who are kept out are kept out for any number of seconds.
                 with pytest.raises(OSError, match=r"closed|TLS|Timed out"):
                     Client(there, security=stranger, timeout=5, set_as_default=False)
         assert client.submit(sum, [1, 2]).result() == 3  # and the owner still does
@@ -51,7 +52,7 @@ def test_the_http_servers_of_dask_answer_nothing():
         for port in ports:
             for page in ("", "status", "health", "info/main/workers.html", "json/counts.json", "metrics"):
                 with pytest.raises(urllib.error.HTTPError, match="404"):
-                    urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=DEADLINE)
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=HANG)
 
 
 def test_what_workers_write_lies_in_a_folder_of_ones_own():
@@ -73,9 +74,23 @@ def test_without_cryptography_there_are_no_open_workers_but_a_sentence(monkeypat
         DaskRanker(RankSVM()).fit(path)
 
 
+def test_workers_of_this_machine_that_do_not_start_in_time_are_told_of(monkeypatch, tmp_path):
+    def none_comes(self, n_workers, timeout):
+        raise TimeoutError(f"{n_workers} workers, {timeout} seconds")
+
+    monkeypatch.setattr(Client, "wait_for_workers", none_comes)
+    path = write_dataset(tmp_path / "a.mrd", X, X[:, 0]).path
+    sentence = r"worker processes of this machine did not start within timeout=456 seconds\."
+    with pytest.raises(ClusterError, match=sentence):
+        DaskRanker(RankSVM(), timeout=456).fit(path)
+    train = ["train", str(path), "-o", str(tmp_path / "a.mrk"), "--dask", "local:3", "--timeout", "456"]
+    with pytest.raises(ClusterError, match=f"3 {sentence}"):
+        CliRunner().invoke(commands, train, catch_exceptions=False)
+
+
 def test_a_ranker_without_a_cluster_trains_over_workers_of_its_own(tmp_path):
     path = write_dataset(tmp_path / "a.mrd", X, X[:, 0], chunk_rows=20).path
-    ranker = DaskRanker(RankSVM(alpha=0.1), timeout=DEADLINE).fit(path).ranker_
+    ranker = DaskRanker(RankSVM(alpha=0.1), timeout=HANG).fit(path).ranker_
     np.testing.assert_allclose(ranker.coef_, RankSVM(alpha=0.1).fit(X, X[:, 0]).coef_, atol=0.05)
 
 
@@ -106,9 +121,9 @@ def scheduler_with_certificates(tmp_path):
 def test_a_scheduler_with_tls_is_reached_by_the_settings_of_dask(scheduler, tmp_path):
     address, settings = scheduler
     path = write_dataset(tmp_path / "a.mrd", X, X[:, 0], chunk_rows=20).path
-    train = ["train", str(path), "-o", str(tmp_path / "a.mrk"), "--dask", address, "--timeout", str(DEADLINE)]
+    train = ["train", str(path), "-o", str(tmp_path / "a.mrk"), "--dask", address, "--timeout", str(HANG)]
     with dask.config.set(settings):
-        DaskRanker(RankSVM(alpha=0.1), address, timeout=DEADLINE).fit(path)
+        DaskRanker(RankSVM(alpha=0.1), address, timeout=HANG).fit(path)
         assert CliRunner().invoke(commands, train).exit_code == 0
     (tmp_path / "a.mrk").unlink()
     with pytest.raises(ClusterError, match="No Dask scheduler answers at tls://"):

@@ -43,7 +43,7 @@ class Workers:
     address : str
         That of a scheduler; or local, or local:2, for processes of this machine while the command runs.
     timeout : float
-        Seconds that a pass over the data may take.
+        Seconds that a pass over the data, or waiting for workers, may take.
     """
 
     address: str
@@ -81,7 +81,9 @@ class Workers:
                 yield client
             return
         starting = _leaving_interrupts_to_us()
-        with local_workers(self.n_processes, starting=starting, silence_logs=logging.CRITICAL) as client:
+        with local_workers(
+            self.n_processes, timeout=self.timeout, starting=starting, silence_logs=logging.CRITICAL
+        ) as client:
             yield client
 
     def _reached(self) -> Client:
