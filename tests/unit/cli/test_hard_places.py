@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from limits import HANG
 from marginrank import RankingModel, RankRLS, RankSVM, StructuredRankSVM, load_letor, write_dataset
 from marginrank.cli.app import run
 from marginrank.cli.options.path_methods import compute_path
@@ -41,7 +42,7 @@ def shell(command, **options):
         ["sh", "-c", command.replace("marginrank", program, 1)],
         stderr=subprocess.PIPE,
         text=True,
-        timeout=300,
+        timeout=HANG,
         **{"stdout": subprocess.DEVNULL, "stdin": subprocess.DEVNULL, **options},
     )
     return done.returncode, done.stderr
@@ -279,7 +280,7 @@ def test_the_memory_of_a_training_does_not_follow_the_largest_feature_number():
         "assert c.main(['train', 'wide.txt', '-o', 'm.mrk']) == 0\n"
         "print('more', peak() - before)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stderr
     # Megabytes: a vector with an entry for each column is 80, and a model and its file are a few of them.
     assert float(done.stdout.split("more")[1]) < 800

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from contextlib import suppress
 from threading import Timer
 
@@ -124,42 +125,73 @@ def test_a_file_that_is_cut_short_while_workers_map_it_is_named(breakable, path)
     assert breakable.submit(sum, [1, 2]).result(timeout=HANG) == 3
 
 
-def test_a_worker_that_hangs_is_done_without(cluster, breakable, path):
+class OthersTime:
+    """A clock by which nobody is late but a worker that was stopped, however slow the machine is."""
+
+    def __init__(self):
+        self.stopped = None
+        self._tasks = {}
+        self._ahead = 0.0
+
+    def watched(self, tasks):
+        self._tasks = tasks
+        return tasks
+
+    def monotonic(self):
+        late = {home for home, task in self._tasks.items() if task.status == "pending"}
+        if late == {self.stopped}:
+            self._ahead += HANG
+        return time.monotonic() + self._ahead
+
+
+def test_a_worker_that_hangs_is_done_without(cluster, breakable, path, monkeypatch):
     expected = estimator().fit(serially(path)).coef_
-    stopped = []
+    clock, collect, stopped = OthersTime(), Cluster.collect, []
+    monkeypatch.setattr(Cluster, "collect", lambda self, tasks: collect(self, clock.watched(tasks)))
+    monkeypatch.setattr(cluster_module, "monotonic", clock.monotonic)
 
     def stop():
         stopped.append(one_pid(cluster, np.random.default_rng(1)))
         os.kill(stopped[0], signal.SIGSTOP)
+        clock.stopped = next(one.worker_address for one in cluster.workers.values() if one.pid == stopped[0])
 
     try:
-        ranker = DaskRanker(estimator(), breakable, timeout=15).fit(path, callbacks=At([2], stop))
+        ranker = DaskRanker(estimator(), breakable, timeout=HANG).fit(path, callbacks=At([2], stop))
     finally:
         os.kill(stopped[0], signal.SIGCONT)
     assert np.array_equal(ranker.ranker_.coef_, expected)
     assert ranker.n_failures_ == 1
 
 
-def test_a_training_goes_on_from_a_scheduler_that_went_away(client, path, tmp_path):
+def test_a_training_goes_on_from_a_scheduler_that_went_away(client, path, tmp_path, monkeypatch):
     journal = tmp_path / "train.journal"
     cluster = LocalCluster(
         n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60
     )
-    with cluster, Client(cluster.scheduler_address, timeout=10, set_as_default=False) as lost:
-        ranker = DaskRanker(estimator(), lost, timeout=10, checkpoint=journal)
+    with cluster, Client(cluster.scheduler_address, timeout=HANG, set_as_default=False) as lost:
+
+        def go_away():
+            # Dask looks for the scheduler so many seconds; none comes back, however many they are.
+            monkeypatch.setattr(lost, "_timeout", 1.0)
+            cluster.close()
+
+        ranker = DaskRanker(estimator(), lost, timeout=HANG, checkpoint=journal)
         with pytest.raises(ClusterError, match=r"scheduler does not answer any more.*train.journal' goes on"):
-            ranker.fit(path, callbacks=At([2], cluster.close))
+            ranker.fit(path, callbacks=At([2], go_away))
     ranker = DaskRanker(estimator(), client, timeout=HANG, resume=journal).fit(path)
     assert np.array_equal(ranker.ranker_.coef_, estimator().fit(serially(path)).coef_)
 
 
-def test_workers_that_never_come_are_told_of(path):
+def test_workers_that_never_come_are_told_of(path, monkeypatch):
+    # Half a second is as good as any number: only the scheduler may take its time to answer.
+    wait = Client.wait_for_workers
+    monkeypatch.setattr(Client, "wait_for_workers", lambda self, n, timeout: wait(self, n, timeout=0.5))
     with (
         LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=60) as cluster,
         Client(cluster) as client,
-        pytest.raises(ClusterError, match=r"no worker was there for 0.5 seconds"),
+        pytest.raises(ClusterError, match=rf"no worker was there for {HANG} seconds"),
     ):
-        DaskRanker(estimator(), client, timeout=0.5, retries=0).fit(path)
+        DaskRanker(estimator(), client, timeout=HANG, retries=0).fit(path)
 
 
 def test_a_worker_that_always_dies_is_told_of(breakable, path, monkeypatch):
@@ -171,7 +203,7 @@ def test_a_worker_that_always_dies_is_told_of(breakable, path, monkeypatch):
 
 
 def test_a_call_is_repeated_so_often_and_not_more(client):
-    cluster = Cluster(client, 30.0, 2, checkpoint="a.journal")
+    cluster = Cluster(client, HANG, 2, checkpoint="a.journal")
     tried = []
 
     def fail():

@@ -80,7 +80,7 @@ def test_arrays_are_cut_at_queries(ranker, client, tmp_path):
     X, y, qid = (
         da.from_array(values, chunks=(156, *[3] * (values.ndim - 1))) for values in (data.X, data.y, data.qid)
     )
-    found = remote_data(X, y, qid, Cluster(client, 60.0, 0), mmap=True, verify=True)
+    found = remote_data(X, y, qid, Cluster(client, HANG, 0), mmap=True, verify=True)
     assert found.X._bounds.tolist() == [0, 160, 320, 470, 480]
     assert np.array_equal(found.X[:], data.X)
     ranker.fit(X.rechunk((160, -1)), y, qid=qid)

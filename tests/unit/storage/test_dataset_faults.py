@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from limits import HANG
 from marginrank import RankSVM, open_dataset, write_dataset
 from marginrank.exceptions import MarginRankError
 from marginrank.io import convert_to_dataset
@@ -182,7 +183,7 @@ def test_a_file_that_is_cut_short_ends_no_process(ds, call):
     # In a process of its own: what is wrong here ends it by a signal, without a word.
     expected = X[25:50].sum()
     done = subprocess.run(
-        [sys.executable, "-c", CUT, str(ds.path), call, "100"], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", CUT, str(ds.path), call, "100"], capture_output=True, text=True, timeout=HANG
     )
     assert done.returncode == 0, done.stderr
     if call == "used":  # in memory already

@@ -243,9 +243,11 @@ def test_without_dask_the_sentence_says_what_to_install(monkeypatch):
     assert "pip install 'marginrank[dask]'" in sentence
 
 
-def test_a_scheduler_without_workers_is_waited_for_and_told_of(tmp_path):
+def test_a_scheduler_without_workers_is_waited_for_and_told_of(monkeypatch):
+    monkeypatch.setattr(connection, "_FIRST_WORKER", 1.0)  # nobody comes within any number of seconds
     with LocalCluster(n_workers=0, processes=True, dashboard_address="127.0.0.1:0") as empty:
-        sentence = refused("predict", "a.mrk", "a.mrd", "--dask", empty.scheduler_address, "--timeout", "1")
+        waiting = ["--dask", empty.scheduler_address, "--timeout", str(HANG)]
+        sentence = refused("predict", "a.mrk", "a.mrd", *waiting)
     assert "has no workers, and none came within 1 seconds. Start some: dask worker" in sentence
 
 
