@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from threading import Timer
 
+import dask
 import numpy as np
 import pytest
 from dask_cases import ranking_data, serially
@@ -25,9 +26,17 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 # Not shared: a nanny whose worker is killed while it starts gives up for good.
 @pytest.fixture(name="cluster")
 def cluster_to_break():
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60
-    ) as cluster:
+    with (
+        # A local cluster gives up on workers that take longer than this to come back.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": HANG}),
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=60,
+        ) as cluster,
+    ):
         yield cluster
 
 
@@ -64,6 +73,27 @@ class At:
 def one_pid(cluster, rng):
     pids = [nanny.pid for nanny in cluster.workers.values() if nanny.pid]
     return pids[rng.integers(len(pids))] if pids else None
+
+
+def await_replacements(cluster, client, timers, killed):
+    """Wait until all that shall be killed is dead and replaced, and every nanny knows its worker.
+
+    A nanny gives up on a worker that dies while it starts, though the scheduler may know it by then.
+    """
+    for timer in timers:
+        timer.join()
+    deadline = time.monotonic() + HANG
+
+    def is_well(nanny):
+        process = nanny.process
+        return process is not None and process.status.name == "running" and nanny.pid not in killed
+
+    while True:
+        nannies = list(cluster.workers.values())
+        if all(map(is_well, nannies)) and {one.worker_address for one in nannies} == set(client.nthreads()):
+            return
+        assert time.monotonic() < deadline, "A worker was not replaced."
+        time.sleep(0.01)
 
 
 def kill(pid):
@@ -103,14 +133,21 @@ def test_killed_workers_change_no_bit(cluster, breakable, path, tmp_path, monkey
         write_dataset(path, ranking_data(queries=False), chunk_rows=60)
     expected = estimator().fit(serially(path)).coef_
     rng = np.random.default_rng(0)
+    timers, killed = [], []
 
     def kill_soon():
-        breakable.wait_for_workers(2, timeout=HANG)  # a nanny gives up on a worker that dies while it starts
-        # Within the passes that follow, which take some hundredths of a second each.
-        Timer(rng.uniform(0.0, 0.1), kill, (one_pid(cluster, rng),)).start()
+        await_replacements(cluster, breakable, timers, killed)
+        killed.append(one_pid(cluster, rng))
+        # Somewhere in the passes that follow, which take some hundredths of a second each, or later.
+        timers.append(Timer(rng.uniform(0.0, 0.1), kill, killed[-1:]))
+        timers[-1].start()
 
     killer = At([1, 3, 4, 7], kill_soon)
-    ranker = DaskRanker(estimator(), breakable, timeout=HANG).fit(path, callbacks=killer)
+    try:
+        ranker = DaskRanker(estimator(), breakable, timeout=HANG).fit(path, callbacks=killer)
+    finally:
+        for timer in timers:
+            timer.join()
     assert not killer.iterations
     assert np.array_equal(ranker.ranker_.coef_, expected)
 
