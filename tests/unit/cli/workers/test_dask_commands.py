@@ -15,6 +15,7 @@ from distributed import Client, LocalCluster
 from limits import HANG
 from marginrank import RankingData, RankingModel, RankSVM, dump_letor, load_letor, open_dataset, write_dataset
 from marginrank.cli.app import cli as commands
+from marginrank.cli.workers import connection
 from marginrank.distributed import DaskRanker, predict
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import evaluate
