@@ -48,6 +48,7 @@ LETOR = b"1 qid:1 1:0.5 2:1 # docid = a\n0 qid:1 1:0.25 # docid = b\n2 qid:2 2:3
 #: What callers do not call themselves, or not without a cluster, and so is not called here.
 NOT_CALLED = {
     "made by the library": (
+        *("ColumnStatistics", "ColumnStatistics.widened"),
         *(
             "comparison.Comparison",
             "comparison.MetricComparison",
