@@ -99,6 +99,16 @@ class ColumnStatistics:
             values[columns] = getattr(self, name)
         return ColumnStatistics(**wide, n_rows=self.n_rows)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ColumnStatistics):
+            return NotImplemented
+        return self.n_rows == other.n_rows and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in self.names()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.n_rows, *(getattr(self, name).tobytes() for name in self.names())))
+
     def __repr__(self) -> str:
         return f"ColumnStatistics(n_features={self.n_features}, n_rows={self.n_rows})"
 

@@ -23,6 +23,9 @@ from marginrank.model import RankingModel, align_width, model_matrix, unknown_co
 
 # Below, the vectors are small whatever is in the columns.
 _MANY_COLUMNS = 100_000
+# Above it a model of few used columns has no statistics: those of all would take six times the memory of its
+# coefficients.
+_MOST_COLUMNS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ class UsedColumns:
             scale[self.columns] = model.column_scale
         statistics = model.column_statistics
         if statistics is not None:
-            statistics = statistics.widened(self.columns, self.n_features)
+            few = self.n_features <= _MOST_COLUMNS
+            statistics = statistics.widened(self.columns, self.n_features) if few else None
         return RankingModel(
             coef,
             intercept=model.intercept,
