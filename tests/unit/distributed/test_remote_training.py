@@ -111,7 +111,7 @@ def test_what_needs_rows_in_memory_is_refused():
     there = afar(ranking_data(), 4)
     with pytest.raises(MarginRankError, match="direct solver needs the rows in memory"):
         RankRLS(solver="direct").fit(there)
-    with pytest.raises(MarginRankError, match="KernelRankSVM does not train over data on"):
+    with pytest.raises(MarginRankError, match="kernel='rbf' does not train over data on"):
         KernelRankSVM(n_components=5).fit(there)
     with pytest.raises(MarginRankError, match="not normalised within queries"):
         there.normalized_by_query()
