@@ -1,0 +1,143 @@
+"""``marginrank export``: a model for another program."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from marginrank.cli import interrupts
+from marginrank.cli.command import MOST_USED, Command, option
+from marginrank.cli.files.columns import aligned
+from marginrank.cli.files.reading import keep_apart, read_data
+from marginrank.cli.options import shared as options
+from marginrank.cli.options.reading import Reading, reading_options
+from marginrank.cli.output.printing import counted, print_json
+from marginrank.exceptions import MarginRankError, shown_path
+from marginrank.export import TARGETS, Export
+from marginrank.io.text_lines import text_lines
+from marginrank.model import RankingModel
+
+
+@click.command(cls=Command)
+@click.argument("model")
+@option(
+    "--to", "target", group=MOST_USED, type=click.Choice(list(TARGETS)), required=True, help="Where it goes."
+)
+@option(
+    "-o", "--output", "file", group=MOST_USED, required=True, help="The file to write; - is standard output."
+)
+@option(
+    "--feature-set",
+    group=MOST_USED,
+    metavar="NAME",
+    help="Feature set (Elasticsearch, OpenSearch) or store (Solr) of the model.",
+)
+@option(
+    "--normalizers",
+    group=MOST_USED,
+    type=click.Choice(["fold", "target", "minmax"]),
+    help="Scale columns in the weights, or by the target's normalisers: by deviation, by range."
+    "  [default: fold]",
+)
+@option(
+    "--check",
+    group=MOST_USED,
+    metavar="DATA",
+    help="Rows to score by what was written, and to compare with the model.",
+)
+@option(
+    "--names",
+    group="Model",
+    metavar="FILE",
+    help="What the target calls the columns, one a line.  [default: as in the model, or f1, f2, ...]",
+)
+@option("--model-name", group="Model", metavar="NAME", help="What the target calls the model.")
+@option("--table", group="Model", metavar="NAME", help="Table that an SQL query reads.  [default: rows]")
+@option(
+    "--partition-by",
+    "qid_column",
+    group="Model",
+    metavar="NAME",
+    help="Its column of query ids, for models that normalise within queries.  [default: qid]",
+)
+@reading_options()
+@options.ignore_unknown
+@options.as_json
+def export(
+    model: str,
+    target: str,
+    file: str,
+    feature_set: str | None,
+    normalizers: str | None,
+    check: str | None,
+    names: str | None,
+    model_name: str | None,
+    table: str | None,
+    qid_column: str | None,
+    reading: Reading,
+    ignore_unknown: bool,
+    as_json: bool,
+) -> None:
+    """Write MODEL for another program.
+
+    Elasticsearch, OpenSearch and Solr get a model and a feature set to fill in, with the commands to upload
+    both; Vespa a rank profile; databases a query. With --check the scores of what was written are compared
+    with those of the model, through the program's own runtime or a replica of its formula.
+
+    \b
+    Examples:
+      marginrank export model.mrk --to elasticsearch --feature-set products -o model.json
+      marginrank export model.mrk --to solr -o model.json --check test.txt
+      marginrank export model.mrk --to sql --table candidates -o model.sql
+    """
+    keep_apart([file], [model, check, names])
+    if file == "-" and as_json:
+        raise click.UsageError("The report of --json and the model would mix on standard output.")
+    for parameter, path in (("check", check), ("names", names)):
+        if path is not None and path != "-" and not os.path.exists(path):
+            raise MarginRankError.naming(
+                parameter, f"must be a file; there is none called {shown_path(path)}."
+            )
+    loaded = RankingModel.load(model)
+    rows = None
+    if check is not None:
+        rows = aligned(read_data(check, reading), loaded, ignore_unknown, reading.first_feature)
+    with interrupts.orderly(writes=True):
+        written = loaded.export(
+            target,
+            sys.stdout.buffer if file == "-" else file,
+            names=None if names is None else [line.text.strip() for line in text_lines(names)],
+            model_name=model_name,
+            feature_set=feature_set,
+            normalizers=normalizers,  # type: ignore[arg-type] # click has checked it
+            table=table,
+            qid_column=qid_column,
+            check=rows,
+        )
+    if as_json:
+        print_json(_report(written))
+    else:
+        _print(written)
+
+
+def _report(written: Export) -> dict[str, object]:
+    return {
+        "target": written.target,
+        "files": list(written.files),
+        "features": list(written.features),
+        "commands": list(written.commands),
+        "check": None if written.check is None else vars(written.check),
+    }
+
+
+def _print(written: Export) -> None:
+    """Say what was written on standard error; commands to run go there as well."""
+    for path in written.files:
+        click.echo(f"wrote {path}", err=True)
+    click.echo(f"{counted(len(written.features), 'feature')} in use", err=True)
+    if written.check is not None:
+        click.echo(f"checked on {written.check}", err=True)
+    for command in written.commands:
+        click.echo(command, err=True)

@@ -1,0 +1,106 @@
+"""What can be done with a model besides scoring: carry it into other programs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from marginrank.data import RankingData
+from marginrank.exceptions import ParameterError
+from marginrank.model.columns import model_matrix
+
+if TYPE_CHECKING:
+    from marginrank.export import Export
+    from marginrank.export.base import ExportedModel, Normalizers
+
+
+class ModelUses:
+    """Methods of :class:`marginrank.RankingModel` that lead out of the library."""
+
+    def export(
+        self,
+        target: str,
+        file: str | os.PathLike[str] | BinaryIO,
+        *,
+        names: Sequence[str] | Mapping[str, str] | None = None,
+        model_name: str | None = None,
+        feature_set: str | None = None,
+        normalizers: Normalizers | None = None,
+        table: str | None = None,
+        qid_column: str | None = None,
+        check: RankingData | None = None,
+    ) -> Export:
+        """Write the model for another program.
+
+        Parameters
+        ----------
+        target : str
+            "elasticsearch", "opensearch", "solr", "vespa", "sql", "json", "ranklib" or "svmrank".
+        file : str, path-like or file object
+            Where to. Companions, such as a feature set to fill in, are written beside it, with another
+            ending; a file object, open for writing in binary mode, gets the model alone.
+        names : sequence or mapping of str, optional
+            What the target calls the columns: one name each, or new names by old ones. By default as in the
+            model, or f1, f2, ... where it has no names.
+        model_name : str, optional
+            What the model is called there; by default the file's name up to the first dot.
+        feature_set : str, optional
+            The feature set (Elasticsearch, OpenSearch) or feature store (Solr) of the model.
+        normalizers : {"fold", "target", "minmax"}, optional
+            Whether scales of columns are folded into the weights, which is the default, or left to the
+            target's normalisers: by mean and deviation, or by range, as of the training columns.
+        table, qid_column : str, optional
+            The table that an SQL query reads, and its column of query ids; by default "rows" and "qid".
+        check : RankingData, optional
+            Rows to score by what was written, through the target's runtime or a replica of its formula, and
+            to compare with the scores of the model.
+
+        Returns
+        -------
+        Export
+            The files, the columns that are needed, commands to run, and the outcome of the check.
+
+        Warns
+        -----
+        Float32Warning
+            If the target computes in float32 and a column's values are too large for that.
+
+        Examples
+        --------
+        >>> import io
+        >>> from marginrank import RankingModel
+        >>> file = io.BytesIO()
+        >>> model = RankingModel([0.5, 0.0, -2.0], feature_names=["bm25", "views", "age"])
+        >>> model.export("sql", file).features
+        ('bm25', 'age')
+        >>> print(file.getvalue().decode())
+        -- Higher is better within a query.
+        SELECT t.*,
+          5e-1 * CAST(t."bm25" AS DOUBLE PRECISION)
+          + -2e0 * CAST(t."age" AS DOUBLE PRECISION) AS score
+        FROM "rows" AS t
+        <BLANKLINE>
+        """
+        # Not above: who only scores need not wait for it.
+        from marginrank.export import CheckedRows, export_model
+
+        model = cast("ExportedModel", self)
+        rows = None
+        if check is not None:
+            if not isinstance(check, RankingData):
+                raise ParameterError("check", "a RankingData", check)
+            matrix = model_matrix(check, model.n_features, model.feature_names)
+            rows = CheckedRows(matrix, check.qid, model.predict(check))
+        return export_model(
+            model,
+            target,
+            file,
+            names=names,
+            model_name=model_name,
+            feature_set=feature_set,
+            normalizers=normalizers,
+            table=table,
+            qid_column=qid_column,
+            rows=rows,
+        )
