@@ -46,13 +46,13 @@ MUTANTS = {
     ),
     "one_se with two errors": Mutant(
         "marginrank.training.selection",
-        "signed[best] + std[best]",
-        "signed[best] + 2.0 * std[best]",
-        "tests/unit/training/test_selection.py::test_one_standard_error_is_one_and_not_two",
+        "signed[best] + _SHARE_OF_ERROR * diff_std",
+        "signed[best] + 2.0 * diff_std",
+        "tests/unit/training/test_selection.py::test_the_careful_rule_goes_by_half_of_the_error_of_the_difference",
     ),
     "the first of the best alphas": Mutant(
         "marginrank.training.selection",
-        "_largest_alpha(alphas, signed <= signed.min())",
+        "_largest_alpha(alphas, signed <= lowest + self.resolution * abs(lowest))",
         "int(np.argmin(signed))",
         "tests/unit/training/test_selection.py::test_the_largest_of_the_best_alphas_is_taken_in_any_order",
     ),

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from marginrank.clicks import inverse_propensity
     from marginrank.data import ColumnStatistics, RankingData
     from marginrank.estimators import KernelRankSVM as KernelRankSVM
     from marginrank.estimators import RankRLS, RankSVM, StructuredRankSVM
@@ -37,6 +38,7 @@ _HOMES = {
     "RankingModel": "marginrank.model",
     "StructuredRankSVM": "marginrank.estimators",
     "dump_letor": "marginrank.io",
+    "inverse_propensity": "marginrank.clicks",
     "kernel_rank_path": "marginrank.paths",
     "load_letor": "marginrank.io",
     "open_dataset": "marginrank.io",
@@ -46,8 +48,10 @@ _HOMES = {
     "write_dataset": "marginrank.io",
 }
 _MODULES = {
+    "clicks",
     "comparison",
     "data",
+    "datasets",
     "distributed",
     "estimators",
     "exceptions",
@@ -74,6 +78,7 @@ __all__ = [
     "StructuredRankSVM",
     "__version__",
     "dump_letor",
+    "inverse_propensity",
     "kernel_rank_path",
     "load_letor",
     "open_dataset",

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from string import Formatter
 from typing import Any, Protocol, Self, TypeVar
 
@@ -314,6 +315,19 @@ def shown(value: Any) -> str:
         return f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind} of shape {shape}"
     text = " ".join(text.split())
     return text if len(text) <= 2 * _LONGEST else f"{text[: 2 * _LONGEST - 4]} ..."
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a question with the nearest of the known words, after a blank; nothing where none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("trian", ["train", "tune"]), did_you_mean("Auto", ["auto"]), did_you_mean("x", ["train"])
+    (" Did you mean 'train'?", " Did you mean 'auto'?", '')
+    """
+    by_plain = {str(one).lower(): one for one in known}
+    near = get_close_matches(word.lower(), by_plain, n=1)
+    return f" Did you mean {shown(by_plain[near[0]])}?" if near else ""
 
 
 def shown_path(path: str) -> str:

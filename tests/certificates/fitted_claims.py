@@ -82,7 +82,7 @@ def rank_svm(rng, hard, losses=MARGIN_LOSSES):
         "alpha": draw_alpha(rng, hard=hard),
         "tol": float(rng.choice([1e-2, 1e-3, 1e-6])),
         "weighting": str(rng.choice(["pairs", "queries"])),
-        "scale": one_of(rng, [None, None, "standard", "minmax"]),
+        "scale": one_of(rng, [None, "auto", "standard", "minmax"]),
         "solver": one_of(rng, LOSS_SOLVERS[loss]),
     }
     if rng.random() < 0.15:
@@ -101,7 +101,7 @@ def rank_svm_disk(rng, hard, losses=MARGIN_LOSSES):
         loss,
         alpha=draw_alpha(rng, hard=hard),
         tol=float(rng.choice([1e-3, 1e-6])),
-        scale=one_of(rng, [None, None, "standard"]),
+        scale=one_of(rng, [None, "auto", "standard"]),
         solver=one_of(rng, LOSS_SOLVERS[loss]),
     )
     with TemporaryDirectory() as folder:
@@ -119,7 +119,7 @@ def rank_svm_pairs(rng, hard, losses=MARGIN_LOSSES):
         loss,
         alpha=draw_alpha(rng, hard=hard),
         tol=float(rng.choice([1e-3, 1e-6])),
-        scale=one_of(rng, [None, None, "standard"]),
+        scale=one_of(rng, [None, "auto", "standard"]),
         solver=one_of(rng, LOSS_SOLVERS[loss]),
     )
     quietly(model.fit_pairs, rows.X, pairs, weight=weight, margin=margin)
@@ -134,7 +134,7 @@ def rank_rls(rng, hard):
         alpha=draw_alpha(rng, hard=hard),
         tol=float(rng.choice([1e-2, 1e-3, 1e-8])),
         solver=str(rng.choice(["auto", "cg", "direct"])),
-        scale=one_of(rng, [None, None, "standard", "minmax"]),
+        scale=one_of(rng, [None, "auto", "standard", "minmax"]),
     )
     more = {}
     if model.solver == "cg" and rng.random() < 0.3:
@@ -164,7 +164,8 @@ def rank_rls_targets(rng, hard):
         for term in least_squares_terms(features, queries):
             terms.append(term._replace(difference=before + term.difference + after))
     risk = pair_risk("least_squares", terms, 2 * n_columns)
-    return [claim_of(model, risk, f"{model!r} of two targets")]
+    penalty = 2 * unit_penalty(model.column_scale_, n_columns)
+    return [claim_of(model, risk, f"{model!r} of two targets", penalty=penalty)]
 
 
 def rank_rls_pairs(rng, hard):
@@ -234,7 +235,7 @@ def structured(rng, hard):
         **options,
         alpha=draw_alpha(rng, hard=hard),
         tol=float(rng.choice([1e-2, 1e-3, 1e-6])),
-        scale=one_of(rng, [None, None, "standard"]),
+        scale=one_of(rng, [None, "auto", "standard"]),
         solver=str(rng.choice(["bundle", "lbfgs"])),
     )
     model = _fitted(model, rows)
@@ -254,7 +255,7 @@ def kernel(rng, hard, losses=(*MARGIN_LOSSES, "least_squares")):
         alpha=draw_alpha(rng, hard=hard),
         tol=float(rng.choice([1e-3, 1e-6])),
         weighting="pairs" if loss == "least_squares" else str(rng.choice(["pairs", "queries"])),
-        scale=one_of(rng, [None, "standard"]),
+        scale=one_of(rng, ["auto", "standard"]),
         store=one_of(rng, ["memory", "recompute"]),
         random_state=int(rng.integers(100)),
     )

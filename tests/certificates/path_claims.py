@@ -102,7 +102,7 @@ def _interval(rng, hard):
         "alpha_max": top,
         "alpha_min": top * float(10.0 ** rng.uniform(-3, -0.5)),
         "eps": float(rng.choice([1e-1, 1e-2, 1e-3])),
-        "scale": one_of(rng, [None, None, "standard"]),
+        "scale": one_of(rng, [None, "auto", "standard"]),
     }
 
 

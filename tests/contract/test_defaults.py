@@ -16,14 +16,14 @@ from marginrank.distributed import DaskRanker
 from marginrank.metrics import evaluate, pairwise_error
 
 _SEARCH = {"alphas": None, "metric": "pairwise_error", "cv": 5, "rule": "best"}
-_RUN = {"tol": 1e-3, "max_iter": 1000, "scale": None, "solver": "auto", "n_jobs": None, "verbose": 0}
+_RUN = {"tol": 1e-3, "max_iter": 1000, "scale": "auto", "solver": "auto", "n_jobs": None, "verbose": 0}
 _TARGET = {
     **{"target": "ndcg@10", "feature_map": "po", "relevance": None, "discount": "log2"},
     **{"rank_weight": "fourth_root", "truncate": False},
 }
 _KERNEL = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 1}
 _PATH = {
-    **{"y": None, "qid": None, "group": None, "query_weight": None, "scale": None, "alpha_max": None},
+    **{"y": None, "qid": None, "group": None, "query_weight": None, "scale": "auto", "alpha_max": None},
     **{"alpha_min": None, "eps": 1e-3, "n_jobs": None, "callbacks": None, "verbose": 0},
 }
 _LINEAR_PATH = {**_PATH, "sample_weight": None, "pairs": None}

@@ -123,7 +123,7 @@ def test_defaults_are_those_that_users_were_promised():
         "tol": 1e-3,
         "max_iter": 1000,
         "weighting": "pairs",
-        "scale": None,
+        "scale": "auto",
         "solver": "auto",
         "alphas": None,
         "metric": "pairwise_error",

@@ -21,7 +21,9 @@ import marginrank
 from marginrank import (
     FourierFeatures,
     NystroemFeatures,
+    clicks,
     comparison,
+    datasets,
     feature_maps,
     inspection,
     metrics,
@@ -40,6 +42,7 @@ Y = np.array([0.0, 1.0, 2.0] * 4)
 QID = np.repeat([1, 2, 3], 4)
 PAIRS = np.array([[1, 0], [2, 1], [5, 4], [10, 9]])
 SCORES = X[:, 0].copy()
+CLICKS, POSITIONS = np.array([1.0, 0.0, 1.0, 0.0] * 3), np.tile([1, 2, 3, 4], 3)
 DATA = marginrank.RankingData(X, Y, qid=QID)
 PAIRED = marginrank.RankingData(X, pairs=PAIRS)
 LETOR = b"1 qid:1 1:0.5 2:1 # docid = a\n0 qid:1 1:0.25 # docid = b\n2 qid:2 2:3\n0 qid:2 1:1\n"
@@ -54,6 +57,9 @@ NOT_CALLED = {
             "comparison.MetricComparison",
             "comparison.QueryChange",
             "data.TrainingPairs",
+            "clicks.InversePropensity",
+            "datasets.ClickLog",
+            "datasets.Sample",
         ),
         *("data.TrainingView", "inspection.Inspection", "io.Format", "io.Pairs", "io.Qrels", "io.Run"),
         *(
@@ -184,6 +190,7 @@ def _ranker_calls() -> dict[str, list[Call]]:
         calls[f"{name}.predict"] = [Call(fitted.predict, {"X": X})]
         calls[f"{name}.score"] = [Call(fitted.score, dict(LABELLED))]
         calls[f"{name}.to_model"] = [Call(fitted.to_model, {})]
+        calls[f"{name}.save"] = [Call(fitted.save, {"file": io.BytesIO()})]
         if hasattr(cls, "fit_pairs"):
             calls[f"{name}.fit_pairs"] = [
                 Call(lambda cls=cls, given=given, **k: cls(**given).fit_pairs(**k), {"X": X, "pairs": PAIRS})
@@ -244,6 +251,33 @@ def _data_calls() -> dict[str, list[Call]]:
             Call(marginrank.RankingData, {"X": X, "pairs": PAIRS}),
         ],
         "RankingData.subset": [Call(DATA.subset, {"rows": [0, 1]}), Call(PAIRED.subset, {"rows": [0, 1]})],
+        "inverse_propensity": [
+            Call(
+                clicks.inverse_propensity, {"clicks": CLICKS, "positions": POSITIONS, "X": X, "max_iter": 5}
+            ),
+            Call(
+                clicks.inverse_propensity,
+                {
+                    "clicks": CLICKS,
+                    "positions": POSITIONS,
+                    "method": "given",
+                    "propensities": [1.0, 0.5, 0.3, 0.2],
+                },
+                ("method", "propensities", "clip"),
+            ),
+            Call(
+                clicks.inverse_propensity,
+                {"clicks": CLICKS, "positions": POSITIONS, "items": np.arange(N), "max_iter": 5},
+                ("items",),
+            ),
+        ],
+        "clicks.skip_above_pairs": [
+            Call(clicks.skip_above_pairs, {"clicks": CLICKS, "positions": POSITIONS, "qid": QID})
+        ],
+        "datasets.make_clicks": [Call(datasets.make_clicks, {"y": Y, "scores": SCORES, "qid": QID})],
+        "datasets.make_ranking": [
+            Call(datasets.make_ranking, {"n_queries": 3, "rows_per_query": 4, "n_features": 7})
+        ],
         "inspection.inspect": [Call(inspection.inspect, {"data": DATA})],
     }
 
@@ -299,6 +333,15 @@ def _model_calls(folder: Path) -> dict[str, list[Call]]:
     found.save(file)
     return {
         "RankingModel": [Call(marginrank.RankingModel, {"coef": [1.0, 2.0]})],
+        "RankingModel.export": [
+            Call(found.export, {"target": "json", "file": folder / "export.json", "check": DATA}),
+            Call(
+                found.export,
+                {"target": "solr", "file": folder / "solr.json"},
+                ("names", "model_name", "feature_set", "normalizers"),
+            ),
+            Call(found.export, {"target": "sql", "file": folder / "export.sql"}, ("table", "qid_column")),
+        ],
         "RankingModel.from_estimator": [Call(marginrank.RankingModel.from_estimator, {"estimator": ranker})],
         "RankingModel.load": [Call(marginrank.RankingModel.load, {"file": file})],
         "RankingModel.predict": [Call(found.predict, {"X": X})],

@@ -32,9 +32,11 @@ ARGUMENTS = {
     "compare": ["data.txt", "scores.txt", "scores.txt"],
     "convert": ["data.txt", "out.csv"],
     "evaluate": ["data.txt", "scores.txt"],
+    "export": ["model.mrk", "--to", "json", "-o", "export.json"],
     "inspect": ["data.txt"],
     "path": ["data.txt"],
     "predict": ["model.mrk", "data.txt"],
+    "sample": ["sample", "--overwrite"],
     "train": ["data.txt", "-o", "new.mrk"],
 }
 

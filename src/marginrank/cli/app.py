@@ -20,9 +20,11 @@ COMMANDS = {
     "compare": "Compare SCORES_A with SCORES_B on the queries of DATA.",
     "convert": "Read SOURCE and write it to DESTINATION in another format.",
     "evaluate": "Measure SCORES, one a line, against the labels of DATA.",
+    "export": "Write MODEL for another program.",
     "inspect": "Look through DATA before training on it.",
     "path": "Compute the models of every alpha on DATA, and choose one.",
     "predict": "Score the rows of DATA with MODEL, in their order.",
+    "sample": "Write a small search collection to DIR, to try the other commands on.",
     "train": "Train a ranker on DATA and write the model to a file.",
     "tune": "Search for the best alpha on DATA, and show the whole search.",
 }

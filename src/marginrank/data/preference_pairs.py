@@ -1,4 +1,4 @@
-"""Explicit preferences between rows: which pairs are trained on, and which lie within some rows."""
+"""Explicit preferences between rows: from ids or row numbers, trained on, within some rows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.data.frames import as_frame, take_columns
 from marginrank.data.labels import take
 from marginrank.data.weights import moderate
-from marginrank.exceptions import MarginRankError, NothingToRankError
+from marginrank.exceptions import MarginRankError, NothingToRankError, did_you_mean, shown
 from marginrank.types import Rows, Vector
+
+# Of so many names the nearest is looked for.
+_FEW = 10_000
 
 
 class TrainingPairs(NamedTuple):
@@ -19,6 +23,74 @@ class TrainingPairs(NamedTuple):
     pairs: NDArray[Any]
     weight: Vector | None
     margin: Vector | None
+
+
+def pairs_of_frame(pairs: Any, by_pair: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return pairs without the columns that weights or margins name, and these; winner first.
+
+    Anything but a data frame passes through.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> games = pd.DataFrame({"loser": ["b", "c"], "winner": ["a", "b"], "sets": [2, 3]})
+    >>> pairs, by_pair = pairs_of_frame(games, {"margin": "sets"})
+    >>> pairs.tolist(), by_pair["margin"].tolist()
+    ([['a', 'b'], ['b', 'c']], [2, 3])
+    """
+    pairs, by_pair = take_columns(pairs, "pairs", **by_pair)
+    frame = as_frame(pairs)
+    if frame is None:
+        return pairs, by_pair
+    if {"winner", "loser"} <= set(frame.columns):
+        frame = frame.select("winner", "loser")
+    elif len(frame.columns) != 2:
+        raise MarginRankError(
+            "pairs must have the columns 'winner' and 'loser', or two columns with the winner first; got "
+            f"{', '.join(map(repr, frame.columns[:6]))}."
+        )
+    return frame.to_numpy(), by_pair
+
+
+def pairs_by_id(pairs: Any, ids: NDArray[Any]) -> Rows:
+    """Return pairs of row numbers from pairs of the ids of rows.
+
+    Examples
+    --------
+    >>> pairs_by_id([("b", "a"), ("b", "c")], np.array(["a", "b", "c"])).tolist()
+    [[1, 0], [1, 2]]
+    """
+    # tolist() would turn datetime64[ns] into bare integers.
+    names = list(ids) if ids.dtype.kind in "mM" else ids.tolist()
+    rows = {name: row for row, name in enumerate(names)}
+    if len(rows) < len(names):
+        row = next(row for row, name in enumerate(names) if rows[name] != row)
+        raise MarginRankError.naming(
+            "ids",
+            f"must be distinct, so that pairs name one row each; {shown(names[row])} is that of rows {row} "
+            f"and {rows[names[row]]}.",
+        )
+    found = []
+    for number, pair in enumerate(pairs):
+        if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
+            raise MarginRankError(
+                f"pairs must hold pairs of ids, winner first; pair {number} is {shown(pair)}."
+            )
+        found.append([_row_named(name, number, rows) for name in pair])
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def _row_named(name: Any, number: int, rows: dict[Any, int]) -> int:
+    try:
+        row = rows.get(name)
+    except TypeError:  # it is not hashable, so it is no id
+        row = None
+    if row is None:
+        near = did_you_mean(str(name), map(str, rows)) if len(rows) <= _FEW else ""
+        raise MarginRankError(
+            f"pairs must name rows by ids; pair {number} names {shown(name)}, which is none.{near}"
+        )
+    return row
 
 
 def training_pairs(

@@ -33,26 +33,25 @@ def check_qid(qid: Any, n_rows: int, name: str = "qid") -> NDArray[Any]:
     check_length(len(ids), name, "row", n_rows)
     row = _first_missing(ids, name)
     if row is not None:
-        raise MarginRankError.naming(
-            name, f"has missing values, first at row {row}; every row needs a query id."
-        )
+        raise MarginRankError.naming(name, f"has missing values, first at row {row}; every row needs an id.")
     return ids
 
 
-def check_group(group: Any, n_rows: int) -> NDArray[np.int64]:
+def check_group(group: Any, n_rows: int, name: str = "group") -> NDArray[np.int64]:
     """Return group sizes: positive integers that sum to the number of rows."""
-    sizes = as_array(group, "group")
+    sizes = as_array(group, name)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
-        raise MarginRankError(
-            f"group must be a list of group sizes (integers); got {sizes.dtype} of shape {sizes.shape}."
+        raise MarginRankError.naming(
+            name, f"must be a list of group sizes (integers); got {sizes.dtype} of shape {sizes.shape}."
         )
     if len(sizes) and sizes.min() < 1:
         k = int(np.argmax(sizes < 1))
-        raise MarginRankError(f"group sizes must be at least 1; got {sizes[k]} at position {k}.")
+        raise MarginRankError.naming(name, f"sizes must be at least 1; got {sizes[k]} at position {k}.")
     if int(sizes.sum()) != n_rows:
-        raise MarginRankError(
-            f"group sizes must sum to the number of rows of X; got {int(sizes.sum())} for {n_rows} rows. "
-            "For one id per row, use qid."
+        raise MarginRankError.naming(
+            name,
+            f"sizes must sum to the number of rows of X; got {int(sizes.sum())} for {n_rows} rows. For one "
+            f"id per row, use {name.replace('group', 'qid')}.",
         )
     return sizes.astype(np.int64, copy=False)
 

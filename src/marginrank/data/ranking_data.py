@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import validation as gate
+from marginrank.data.frames import split_frame, take_columns
+from marginrank.data.id_columns import warn_of_id_columns
 from marginrank.data.labels import LabelledQueries, TrainingView, take
 from marginrank.data.matrices import in_memory, is_sparse
 from marginrank.data.preference_pairs import TrainingPairs, pairs_within, training_pairs
@@ -41,10 +43,12 @@ class RankingData:
     ----------
     X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
         Kept as it is, without a copy, where it is a C-ordered array or CSR of float32 or float64; converted
-        once otherwise. The column ``qid`` of a data frame (pandas, polars, Arrow) gives the query ids.
-    y : array-like of shape (n_rows,), optional
-        Labels, any real numbers; higher is better. Needed unless there are pairs.
-    qid : array-like of shape (n_rows,), optional
+        once otherwise. The column ``qid`` of a data frame (pandas, polars, Arrow) gives the query ids. Its
+        other columns are features, but for those that ``y``, ``qid`` and the weights name.
+    y : array-like of shape (n_rows,) or str, optional
+        Labels, any real numbers; higher is better. Needed unless there are pairs. A string is the name of a
+        column of the data frame, here and for ``qid`` and the weights.
+    qid : array-like of shape (n_rows,) or str, optional
         Query ids: any hashable values, in any row order. None is one ranking of all rows.
     group : array-like of shape (n_queries,), optional
         Sizes of consecutive queries, instead of ``qid``; the queries are then called 0, 1, ...
@@ -52,9 +56,9 @@ class RankingData:
         Row numbers: row ``pairs[k, 0]`` beats row ``pairs[k, 1]``.
     pair_weight, pair_margin : array-like of shape (n_pairs,), optional
         Weight and margin of each pair, 1 by default; a margin may be one number for all.
-    sample_weight : array-like of shape (n_rows,), optional
+    sample_weight : array-like of shape (n_rows,) or str, optional
         A weight means repetition: a pair of rows weighs the product of their weights.
-    query_weight : mapping of query id to weight, or array-like, optional
+    query_weight : mapping of query id to weight, array-like or str, optional
         An array has one entry per query in order of first appearance, or one per row, equal within a query.
     feature_names : sequence of str, optional
         Column names; by default those of the data frame.
@@ -115,8 +119,11 @@ class RankingData:
         weights = {"sample_weight": sample_weight, "query_weight": query_weight}
         preferences = {"pairs": pairs, "pair_weight": pair_weight, "pair_margin": pair_margin}
         _check_given(y, **weights, **preferences)
-        X, qid = gate.split_frame(X, qid, group)
+        X, given = take_columns(X, y=y, qid=qid, **weights)
+        y, qid, weights = given["y"], given["qid"], {name: given[name] for name in weights}
+        X, qid = split_frame(X, qid, group)
         X, names = gate.check_matrix(X)
+        warn_of_id_columns(names)
         names = gate.check_feature_names(names if feature_names is None else feature_names, X.shape[1])
         if not allow_nonfinite:
             gate.check_finite(X, names)

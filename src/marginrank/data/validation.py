@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import first_nonfinite
+from marginrank.data.frames import as_frame, frame_values
 from marginrank.data.matrices import in_memory, is_sparse
 from marginrank.data.sparse_matrices import as_csr
 from marginrank.data.weights import check_ratio
@@ -29,44 +29,15 @@ _INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 _LAST_EXACT_INTEGER = 2**53
 
 
-def split_frame(X: Any, qid: Any = None, group: Any = None) -> tuple[Any, Any]:
-    """Take the ``qid`` column out of a data frame.
-
-    Returns the features and the query ids in effect: the column's where X is a frame that has one, else
-    ``qid`` as given. Anything but a frame passes through.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> features, qid = split_frame(pd.DataFrame({"price": [3.0, 1.0], "qid": ["a", "b"]}))
-    >>> list(features.columns), list(qid)
-    (['price'], ['a', 'b'])
-    """
-    frame = _frame(X)
-    if frame is None or "qid" not in frame.columns:
-        return X, qid
-    if qid is not None or group is not None:
-        given = "qid" if qid is not None else "group"
-        raise MarginRankError(
-            f"X has a column 'qid' and {given} was given as well; drop the column, or leave out {given}."
-        )
-    return frame.drop("qid").to_native(), frame["qid"].to_native()
-
-
-def is_frame(X: Any) -> bool:
-    """Whether X is a data frame: pandas, polars or Arrow."""
-    return _frame(X) is not None
-
-
 def check_matrix(X: Any) -> tuple[MemoryMatrix, tuple[str, ...] | None]:
     """Return X as a C-ordered array or CSR of float32 or float64, and the column names of a frame.
 
     Entries that a CSR matrix stores twice count as their sum; the matrix returned has them once.
     """
     names = None
-    frame = _frame(X)
+    frame = as_frame(X)
     if frame is not None:
-        X, names = _frame_values(frame)
+        X, names = frame_values(frame)
     if is_sparse(X):
         _check_dimensions(X)
         X = as_csr(X, _real_dtype(X.dtype))
@@ -234,7 +205,12 @@ def check_pairs(
         raise MarginRankError(f"pairs must have shape (n_pairs, 2), winner first; got shape {clean.shape}.")
     if clean.dtype.kind not in "iu":
         raise MarginRankError(
-            f"pairs must hold integers, the row numbers of X; got {clean.dtype}. Cast with .astype(int)."
+            f"pairs must hold integers, the row numbers of X; got {clean.dtype}. "
+            + (
+                "Cast with .astype(int)."
+                if clean.dtype.kind == "f"
+                else "To name rows by ids, use fit_pairs(X, pairs, ids=...)."
+            )
         )
     _check_pair_rows(clean, n_rows)
     if clean.dtype not in _INDICES:
@@ -262,36 +238,6 @@ def _check_pair_rows(pairs: NDArray[Any], n_rows: int) -> None:
     if same.any():
         k = int(np.argmax(same))
         raise MarginRankError(f"A pair must name two different rows; pair {k} is row {pairs[k, 0]} twice.")
-
-
-def _frame(X: Any) -> nw.DataFrame[Any] | None:
-    try:
-        frame = nw.from_native(X, pass_through=True)
-    except nw.exceptions.DuplicateError:
-        raise MarginRankError("The columns of X must have distinct names; some occur twice.") from None
-    if isinstance(frame, nw.LazyFrame):
-        raise MarginRankError("X is a lazy frame, which holds no values yet; pass X.collect().")
-    return frame if isinstance(frame, nw.DataFrame) else None
-
-
-def _frame_values(frame: nw.DataFrame[Any]) -> tuple[Any, tuple[str, ...] | None]:
-    """Return the numbers of a frame as one matrix, and its column names if they are all strings."""
-    schema = frame.schema
-    names = tuple(schema) if all(isinstance(name, str) for name in schema) else None
-    native = frame.to_native()
-    if schema and hasattr(native, "sparse"):  # pandas offers the accessor only where every column is sparse
-        return native.sparse.to_coo(), names
-    for name, dtype in schema.items():
-        if not (dtype.is_numeric() or dtype == nw.Boolean):
-            raise MarginRankError(
-                f"Column {name!r} of X holds {dtype} values, but features must be numbers; "
-                "encode it or drop it."
-            )
-    small = len(schema) > 0 and all(dtype == nw.Float32 for dtype in schema.values())
-    booleans = [name for name, dtype in schema.items() if dtype == nw.Boolean]
-    if booleans:  # else pandas goes through an array of Python objects
-        frame = frame.with_columns(nw.col(*booleans).cast(nw.Float64))
-    return np.asarray(frame.to_numpy(), dtype=np.float32 if small else np.float64), names
 
 
 def _row_of_entry(indptr: NDArray[Any], k: int) -> int:

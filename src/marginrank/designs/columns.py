@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.data.matrices import csr_like, is_sparse
 from marginrank.designs.base import ProductRounding, steps
+from marginrank.designs.scaling import Scale
 from marginrank.types import Array, Mask, MemoryMatrix, Vector
 
 # A column has a large offset where its middle is more than so many times its range. Below, the offset costs
@@ -73,6 +74,8 @@ class ColumnTransform:
         The range of the columns over the rows of the design, and maybe of others.
     statistics : ColumnStatistics or None
         Those of the columns as they are, over the training rows, where they were found.
+    scaled_by : {None, "standard", "minmax"}
+        What ``scale`` holds; what "auto" became.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class ColumnTransform:
     constant: Mask | None = None
     known: ColumnRange | None = None
     statistics: ColumnStatistics | None = None
+    scaled_by: Scale | None = None
 
     def raw(self, w: Array) -> Array:
         """Return coefficients of the columns as they are, from those of the transformed ones."""
@@ -114,7 +118,7 @@ class ColumnTransform:
     @property
     def within_products(self) -> ColumnTransform:
         """The shift alone."""
-        return replace(self, scale=None, constant=None, statistics=None)
+        return replace(self, scale=None, constant=None, statistics=None, scaled_by=None)
 
     @property
     def without_shift(self) -> ColumnTransform:

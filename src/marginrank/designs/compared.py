@@ -18,7 +18,7 @@ from marginrank.designs.column_sums import ColumnSums, CountedRows, measure_colu
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, large_offset, rows_differ
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.remote import RemoteDesign
-from marginrank.designs.scaling import Scale, divisors
+from marginrank.designs.scaling import Scale, ScaleSetting, divisors, resolve_scale
 from marginrank.designs.transformed import TransformedDesign
 from marginrank.exceptions import ParameterError
 from marginrank.storage.engines import RemoteMatrix
@@ -98,7 +98,7 @@ def column_transform(
     rows: Rows | None,
     compared: ComparedRows,
     *,
-    scale: Scale | None = None,
+    scale: ScaleSetting | None = None,
     weight: Vector | None = None,
     whole: ColumnTransform | None = None,
     n_threads: int,
@@ -113,12 +113,13 @@ def column_transform(
         Row numbers in the order of the loss; None takes all rows as they stand.
     compared : ComparedRows
         Which of them are compared.
-    scale : {None, "standard", "minmax"}
-        What columns are divided by.
+    scale : {None, "auto", "standard", "minmax"}
+        What columns are divided by; "auto" decides by the ranges of the columns.
     weight : ndarray, optional
         Weights of the rows, for the scale.
     whole : ColumnTransform, optional
-        That of more rows with more comparisons, where these are a part of them: its shift is taken over.
+        That of more rows with more comparisons, where these are a part of them: its shift is taken over, and
+        what "auto" became for it.
     n_threads : int
         Threads to use; the result does not depend on it.
 
@@ -130,14 +131,17 @@ def column_transform(
     ([False, True, False], [0.0, 0.0, 9000000000.5])
     """
     design = plain_design(X, rows, n_threads=n_threads)
+    if scale == "auto" and whole is not None:
+        scale = whole.scaled_by
     known, statistics = None if whole is None else whole.known, None
     if known is None or scale is not None:
         found, statistics = measure_columns(design, compared.query_ptr, weight)
         known = found if known is None else known
     constant = _constant_columns(X, design, compared, known, n_threads)
     shift = _reference(known, constant) if whole is None else whole.shift
-    divisor = None if scale is None or statistics is None else divisors(scale, statistics)
-    return ColumnTransform(shift, divisor, constant if constant.any() else None, known, statistics)
+    scaled_by = None if statistics is None else resolve_scale(scale, statistics, constant)
+    divisor = None if scaled_by is None or statistics is None else divisors(scaled_by, statistics)
+    return ColumnTransform(shift, divisor, constant if constant.any() else None, known, statistics, scaled_by)
 
 
 def column_scale(X: Matrix, scale: Scale, rows: Rows | None = None, weight: Vector | None = None) -> Vector:

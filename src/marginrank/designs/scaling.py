@@ -6,17 +6,71 @@ So sparse data stay sparse, and the scale is folded into the coefficients, which
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.exceptions import MarginRankError
-from marginrank.types import Vector
+from marginrank.types import Mask, Vector
 
 Scale = Literal["standard", "minmax"]
+#: What ``scale=`` may be, beside None.
+ScaleSetting = Literal["auto", "standard", "minmax"]
+#: All that ``scale=`` may be.
+SCALES = (None, *get_args(ScaleSetting))
 
+#: "auto" divides by deviations where the largest range of a column exceeds so many times the smallest.
+RANGE_RATIO = 100.0
+#: The smallest range is that of columns other than 0 in at least this share of the rows.
+RARE_SHARE = 1e-3
 _STEADY_BITS = 26
+
+
+def resolve_scale(
+    scale: ScaleSetting | None, statistics: ColumnStatistics, constant: Mask | None = None
+) -> Scale | None:
+    """Return what a setting means for the columns of training rows: "auto" becomes None or "standard".
+
+    Ranges decide, not deviations: a column that is rarely other than 0 has a small deviation, whatever its
+    unit, and to divide by it makes a few rows count for most. A range is the same for sparse and dense rows,
+    in any order and wherever they lie, so the answer is the same, too. The smallest is sought among columns
+    that are not rare: a word of one long text has a tiny range, which slows nothing down, and dividing all
+    columns because of it costs more than it gains. A rare column of a huge range does slow training down.
+
+    Parameters
+    ----------
+    scale : {None, "auto", "standard", "minmax"}
+        The setting.
+    statistics : ColumnStatistics
+        Those of the columns over all training rows.
+    constant : ndarray of bool, optional
+        Columns that are constant wherever rows are compared; columns of one value always are.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [3.0, 500.0]])
+    >>> low, high, mean = X.min(axis=0), X.max(axis=0), X.mean(axis=0)
+    >>> found = ColumnStatistics(low, high, mean, X.std(axis=0), X.std(axis=0), np.zeros(2), 2)
+    >>> resolve_scale("auto", found), resolve_scale("minmax", found)
+    ('standard', 'minmax')
+    >>> resolve_scale("auto", found, constant=np.array([True, False])) is None
+    True
+    """
+    if scale != "auto":
+        return scale
+    counts = statistics.low < statistics.high
+    if constant is not None:
+        counts &= ~constant
+    if not counts.any():
+        return None
+    common = counts & (1.0 - statistics.zeros >= RARE_SHARE)
+    common = common if common.any() else counts
+    with np.errstate(over="ignore"):
+        smallest = (statistics.high - statistics.low)[common].min()
+    # Half of the largest, which float64 holds even where the range itself is beyond it.
+    half_of_largest = (0.5 * statistics.high - 0.5 * statistics.low)[counts].max()
+    return "standard" if half_of_largest > 0.5 * RANGE_RATIO * smallest else None
 
 
 def divisors(scale: Scale, statistics: ColumnStatistics) -> Vector:

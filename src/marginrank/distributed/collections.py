@@ -10,6 +10,7 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from marginrank.data import validation as gate
+from marginrank.data.frames import is_frame
 from marginrank.data.labels import LabelledQueries
 from marginrank.data.queries import Groups, check_qid, group_rows, offsets, one_query
 from marginrank.distributed.cluster import Cluster
@@ -106,7 +107,7 @@ def _whole_queries(bounds: NDArray[np.int64], query_ptr: NDArray[np.int64]) -> N
 
 def _block(X: Any, dtype: str) -> InMemory:
     """Return the rows of a partition, looked through."""
-    if gate.is_frame(X):
+    if is_frame(X):
         X = np.asarray(X)
     X, _ = gate.check_matrix(X.tocsr() if hasattr(X, "tocsr") else X)
     gate.check_finite(X, None)

@@ -133,7 +133,7 @@ class DaskRanker:
         eval_set : path, DiskDataset, RankingData, (X, y), or a list of these, optional
             Validation sets; those on disk are scored by the workers.
         **options
-            Others of the ranker's ``fit``: ``eval_qid``, ``eval_metric``, ``callbacks``.
+            Others of the ranker's ``fit``: ``eval_qid``, ``eval_group``, ``eval_metric``, ``callbacks``.
 
         Returns
         -------

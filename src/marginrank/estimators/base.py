@@ -15,6 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
 from marginrank.data.finite import check_finite_results, extremes, finite_arithmetic
+from marginrank.data.frames import split_frame, take_columns
+from marginrank.data.id_columns import warn_of_id_columns
+from marginrank.data.preference_pairs import pairs_by_id, pairs_of_frame
+from marginrank.data.queries import check_qid
+from marginrank.designs.scaling import SCALES
 from marginrank.estimators.fitted import FittedRanker, check_not_twice, too_few_rows, without_labels
 from marginrank.estimators.whole_fits import fitted_whole
 from marginrank.exceptions import MarginRankError, Sentence
@@ -26,7 +31,7 @@ from marginrank.solvers import Callback, Solver, SolverResult
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.system.threads import one_blas_thread, resolve_threads
 from marginrank.training.alpha_searches import SearchByFolds, SearchOnSet
-from marginrank.training.certified import CertifiedTrainer
+from marginrank.training.certified import SELECTION_EPS, CertifiedTrainer
 from marginrank.training.evaluation_sets import EvaluationSet, read_evaluation_sets
 from marginrank.training.fitting import Found, OneAlpha, Place, Row, Run, Trainer
 from marginrank.training.problems import Problem, RawColumns, Space
@@ -39,20 +44,18 @@ _SEARCH_RESULTS = (
     "gammas_",
     "validation_curve_",
     "validation_std_",
+    "validation_diff_std_",
     "validation_table_",
     "evals_result_",
     "best_iteration_",
     "best_score_",
 )
-_REMEDY = (
-    "Raise {max_iter} or {tol}, use a larger {alpha}, try another {solver}, or scale the features "
-    "({scale='standard'}) if they differ much in size."
-)
+_REMEDY = "Raise {max_iter} or {tol}, use a larger {alpha}, or try another {solver}."
 _ROUNDED = (
     "Of it {rounding:.1e} is what rounding in double precision may have done to the certificate, so more "
-    "iterations do not help. Raise {tol} or {alpha}, or scale the features ({scale='standard'}) if they "
-    "differ much in size."
+    "iterations do not help. Raise {tol} or {alpha}."
 )
+_UNSCALED = "Scale the features ({scale='standard'}) if they differ much in size."
 
 
 class Ranker(FittedRanker):
@@ -71,7 +74,12 @@ class Ranker(FittedRanker):
     _uses_size_of_labels: ClassVar[bool] = False
 
     def _fit(
-        self, read: Callable[[], Problem], eval_set: Any, eval_qid: Any, eval_metric: Any, callbacks: Any
+        self,
+        read: Callable[[], Problem],
+        callbacks: Any,
+        eval_set: Any,
+        eval_metric: Any,
+        **eval_queries: Any,
     ) -> Self:
         """Check the parameters, read what to train on, and train.
 
@@ -79,14 +87,16 @@ class Ranker(FittedRanker):
         ----------
         read : callable
             Checks the arguments that describe the training rows, and returns the problem.
-        eval_set, eval_qid, eval_metric, callbacks
+        callbacks, eval_set, eval_metric
             As in ``fit``.
+        **eval_queries
+            The queries of ``eval_set``: ``qid`` or ``group``.
         """
         with fitted_whole(self) as best:
             search = self._check_parameters()
             problem = read()
-            watched = eval_set is not None or eval_qid is not None or eval_metric is not None
-            sets = self._evaluation_sets(problem, eval_set, eval_qid, eval_metric) if watched else []
+            watched = any(given is not None for given in (eval_set, eval_metric, *eval_queries.values()))
+            sets = self._evaluation_sets(problem, eval_set, eval_metric, eval_queries) if watched else []
             heard: list[Callback] = [] if callbacks is None else check_callbacks(callbacks)
             with one_blas_thread(), finite_arithmetic(partial(self._out_of_range, problem)):
                 with ProgressLine() if self.verbose else nullcontext() as line:
@@ -105,11 +115,11 @@ class Ranker(FittedRanker):
 
     def _check_parameters(self) -> Search:
         """Check the parameters before any work is done, and return those of a search."""
+        check_positive(self.tol, "tol")
         chooses, search = self._chooses_alpha(), self._search()
-        check_choice("scale", self.scale, (None, "standard", "minmax"))
+        check_choice("scale", self.scale, SCALES)
         check_flag(self.warm_start, "warm_start")
         check_verbose(self.verbose)
-        check_positive(self.tol, "tol")
         check_count(self.max_iter, "max_iter")
         if not chooses:
             check_positive(self.alpha, "alpha", "a positive, finite number or 'auto'")
@@ -124,7 +134,11 @@ class Ranker(FittedRanker):
         return self._chooses_alpha()
 
     def _search(self) -> Search:
-        return Search(self.alphas, self._metrics()[0], self.cv, self.rule)
+        return Search(self.alphas, self._metrics()[0], self.cv, self.rule, self._resolution())
+
+    def _resolution(self) -> float:
+        """Return the part by which figures of models within their gap may differ for no other reason."""
+        return float(self.tol) if self.alphas is not None else max(float(self.tol), SELECTION_EPS)
 
     def _metrics(self) -> list[str | Metric]:
         """Return what models are measured by; they are selected by the first one."""
@@ -181,27 +195,38 @@ class Ranker(FittedRanker):
         data = RankingData(X, y, qid=qid, **more)
         if data.X.shape[0] < 2:
             raise too_few_rows(data.X, 2)
-        return self._of_training(data, data.n_queries, data.query_ids is not None)
+        named = {"y": y, "qid": qid, **more}
+        return self._of_training(data, data.n_queries, data.query_ids is not None, named=named)
 
-    def _paired(
-        self, X: Any, pairs: Any, weight: Any, margin: Any, margin_name: str = "margin"
-    ) -> RankingData:
-        """Return the data of explicit pairs, and remember their columns."""
+    def _paired(self, X: Any, pairs: Any, ids: Any, **by_pair: Any) -> RankingData:
+        """Return the data of explicit pairs, with the weight and the margin of each, by their names."""
         if isinstance(X, RankingData):
-            if any(extra is not None for extra in (pairs, weight, margin)):
+            if any(extra is not None for extra in (pairs, ids, *by_pair.values())):
                 raise MarginRankError("RankingData carries the pairs; do not pass them again.")
             return self._of_training(X)
         if pairs is None:
             raise MarginRankError("fit_pairs needs pairs: row numbers of shape (n_pairs, 2), winner first.")
-        X, names = gate.check_matrix(gate.split_frame(X)[0])
-        if X.shape[0] < 2:
-            raise too_few_rows(X, 2)
-        pairs, weight, margin = gate.check_pairs(pairs, X.shape[0], weight, margin, ("weight", margin_name))
-        described = {"pair_weight": weight, "pair_margin": margin}
-        return self._of_training(RankingData(X, pairs=pairs, feature_names=names, **described))
+        features, given = take_columns(X, ids=ids)
+        matrix, names = gate.check_matrix(split_frame(features)[0])
+        warn_of_id_columns(names)
+        if matrix.shape[0] < 2:
+            raise too_few_rows(matrix, 2)
+        pairs, by_pair = pairs_of_frame(pairs, by_pair)
+        if given["ids"] is not None:
+            pairs = pairs_by_id(pairs, check_qid(given["ids"], matrix.shape[0], "ids"))
+        (weight, given_weight), (margin, given_margin) = by_pair.items()
+        pairs, *described = gate.check_pairs(
+            pairs, matrix.shape[0], given_weight, given_margin, (weight, margin)
+        )
+        parts = dict(zip(("pair_weight", "pair_margin"), described, strict=True))
+        data = RankingData(matrix, pairs=pairs, feature_names=names, **parts)  # type: ignore[arg-type]
+        return self._of_training(data, named={"ids": ids})
 
-    def _of_training(self, data: RankingData, n_queries: int = 1, has_ids: bool = False) -> RankingData:
+    def _of_training(
+        self, data: RankingData, n_queries: int = 1, has_ids: bool = False, named: Any = None
+    ) -> RankingData:
         """Remember queries and columns of training data; pairs know no queries and count as one."""
+        self._named_columns = {name: value for name, value in (named or {}).items() if isinstance(value, str)}
         self._trained_on_queries = has_ids
         self.n_queries_ = n_queries
         self.n_features_in_ = data.X.shape[1]
@@ -220,12 +245,12 @@ class Ranker(FittedRanker):
         return Problem(data, loss, RawColumns(data.X, self.scale, threads), from_pairs, **more)
 
     def _evaluation_sets(
-        self, problem: Problem, eval_set: Any, eval_qid: Any, eval_metric: Any
+        self, problem: Problem, eval_set: Any, eval_metric: Any, queries: dict[str, Any]
     ) -> list[EvaluationSet]:
         """Return the validation sets, with what is measured on them."""
         wanted, given = (self._metrics(), "metric") if eval_metric is None else (eval_metric, "eval_metric")
         metrics = parse_metrics(wanted, "standard", given)
-        sets = read_evaluation_sets(eval_set, eval_qid, metrics, self._evaluation_rows, self.n_jobs)
+        sets = read_evaluation_sets(eval_set, queries, metrics, self._evaluation_rows, self.n_jobs)
         expected = 1 if problem.targets is None else len(problem.targets)
         for one in sets:
             if len(one.evaluators) != expected:
@@ -237,9 +262,11 @@ class Ranker(FittedRanker):
                 )
         return sets
 
-    def _evaluation_rows(self, X: Any, y: Any, qid: Any) -> tuple[RankingData, NDArray[np.float64]]:
+    def _evaluation_rows(
+        self, X: Any, y: Any, *, qid: Any, group: Any
+    ) -> tuple[RankingData, NDArray[np.float64]]:
         first, targets = self._split_labels(X, y)
-        data = self._rows_like_training(X, first, qid, qid_name="eval_qid")
+        data = self._rows_like_training(X, first, qid, group=group, prefix="eval_")
         if data.y is None:
             raise MarginRankError.saying("{eval_set} must have labels y; these data hold pairs only.")
         if data.query_ids is None and self._trained_on_queries:
@@ -253,7 +280,8 @@ class Ranker(FittedRanker):
         data = problem.data
         labels = data.y if problem.targets is None else problem.targets
         sizes = {"y": labels} if self._uses_size_of_labels else {}
-        can_scale = self.scale is None
+        known = vars(problem).get("transform")  # made already, unless the columns themselves are out of range
+        can_scale = self.scale is None or (self.scale == "auto" and (known is None or known.scale is None))
         reason = extremes(
             data.X, can_scale=can_scale, alpha=self.alpha, pair_margin=data.pair_margin, **sizes
         )
@@ -289,14 +317,17 @@ class Ranker(FittedRanker):
         self.alphas_ = selection.alphas
         self.validation_curve_ = selection.curve
         self.validation_std_ = selection.std
+        self.validation_diff_std_ = selection.diff_std
         self.best_score_ = float(selection.curve[selection.index])
 
     def _keep(self, found: Found) -> None:
         """Set the coefficients, in raw units, and their certificate."""
         result = found.result
         self.coef_ = found.coef
-        self.column_scale_ = found.trainer.problem.transform.scale
-        self.column_statistics_ = found.trainer.problem.transform.statistics
+        transform = found.trainer.problem.transform
+        self.scale_ = transform.scaled_by
+        self.column_scale_ = transform.scale
+        self.column_statistics_ = transform.statistics
         self.objective_ = result.value
         self.lower_bound_ = result.bound
         self.gap_ = result.gap
@@ -320,5 +351,7 @@ class Ranker(FittedRanker):
             tol=self.tol,
         )
         if result.rounding >= self.tol:
-            return said.and_then(_ROUNDED, rounding=result.rounding)
-        return said.and_then(_REMEDY)
+            said = said.and_then(_ROUNDED, rounding=result.rounding)
+        else:
+            said = said.and_then(_REMEDY)
+        return said if self.scale_ is not None else said.and_then(_UNSCALED)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -16,11 +17,14 @@ from marginrank.data import RankingData
 from marginrank.data import validation as gate
 from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.data.finite import finite_scores
-from marginrank.data.queries import check_qid
+from marginrank.data.frames import as_frame, split_frame, take_columns, without_columns
+from marginrank.data.queries import check_group, check_qid
 from marginrank.designs import Design, matrix_design
+from marginrank.designs.scaling import Scale
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import pairwise_error
 from marginrank.model import RankingModel
+from marginrank.model.ranking_model import ModelFile
 from marginrank.paths.drawing import draw_selection
 from marginrank.system.threads import resolve_threads
 from marginrank.training.selection import Selection
@@ -28,7 +32,7 @@ from marginrank.types import Matrix, Vector
 
 # How the training ran, not what came out of it: the same model shall give the same file.
 _NOT_IN_MODEL = {"n_jobs", "verbose"}
-_CERTIFICATE = ("alpha", "objective", "lower_bound", "gap", "n_iter", "n_pairs", "n_queries")
+_IN_MODEL = ("alpha", "objective", "lower_bound", "gap", "n_iter", "n_pairs", "n_queries", "scale")
 
 
 class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -42,11 +46,14 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     validation_std_: NDArray[np.float64]
     best_score_: float
     coef_: NDArray[np.float64]
+    scale_: Scale | None
     column_scale_: NDArray[np.float64] | None
     column_statistics_: ColumnStatistics | None
     n_features_in_: int
     _searched_by: str
     _trained_on_queries: bool
+    #: The columns of a frame that ``fit`` took for something else than features, by argument.
+    _named_columns: Mapping[str, str] = MappingProxyType({})
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -60,7 +67,8 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
-            The features; the column ``qid`` of a data frame is ignored.
+            The features; of a data frame, the column ``qid`` and those that ``fit`` took by name for labels,
+            queries or weights are ignored.
 
         Returns
         -------
@@ -107,7 +115,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             for name, value in self.get_params(deep=False).items()
             if name not in _NOT_IN_MODEL and _can_be_written(value)
         }
-        figures = {name: getattr(self, f"{name}_", None) for name in _CERTIFICATE}
+        figures = {name: getattr(self, f"{name}_", None) for name in _IN_MODEL}
         return RankingModel(
             self.coef_,
             feature_names=getattr(self, "feature_names_in_", None),
@@ -121,8 +129,31 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             },
         )
 
+    def save(self, file: ModelFile, *, query_normalization: Literal["minmax"] | None = None) -> None:
+        """Write the fitted model to a file: ``to_model().save(file)``.
+
+        Parameters
+        ----------
+        file : str, path-like or file object
+            Where to; ``.mrk`` is the usual ending. ``RankingModel.load`` and the command line read it.
+        query_normalization : {None, "minmax"}, default=None
+            As in ``to_model``.
+
+        Examples
+        --------
+        >>> from io import BytesIO
+        >>> from marginrank import RankingModel, RankSVM
+        >>> file = BytesIO()
+        >>> RankSVM().fit([[0.0], [1.0]], [0, 1]).save(file)
+        >>> RankingModel.load(BytesIO(file.getvalue())).n_features
+        1
+        """
+        self.to_model(query_normalization=query_normalization).save(file)
+
     def plot_search(self) -> Any:
-        """Draw the validation curve of ``alpha="auto"``, its standard error, and the chosen alpha.
+        """Draw the validation curve of ``alpha="auto"``, its standard errors, and the chosen alpha.
+
+        The wide band is the standard error of the figure, the narrow one that of its difference to the best.
 
         Where gamma was searched, too, the curve is that of the chosen gamma.
 
@@ -137,12 +168,13 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
                 if hasattr(self, "coef_")
                 else f"This {type(self).__name__} is not fitted yet; call fit with alpha='auto' first."
             )
-        alphas, curves, stds = map(
-            np.atleast_2d, (self.alphas_, self.validation_curve_, self.validation_std_)
-        )
+        stds = self.validation_std_
+        drawn = (self.alphas_, self.validation_curve_, stds, getattr(self, "validation_diff_std_", stds))
+        tables = [np.atleast_2d(table) for table in drawn]
+        alphas, curves = tables[:2]
         row, index = np.argwhere((alphas == self.alpha_) & (curves == self.best_score_))[0]
         there = np.isfinite(curves[row])  # an interrupt leaves the end of a table empty
-        chosen = Selection(int(index), *(table[row][there] for table in (alphas, curves, stds)))
+        chosen = Selection(int(index), *(table[row][there] for table in tables))
         return draw_selection(chosen, self._searched_by)
 
     def _model_parts(self) -> dict[str, Any]:
@@ -230,20 +262,34 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         )
 
     def _rows_like_training(
-        self, X: Any, y: Any, qid: Any, *, qid_name: str = "qid", **more: Any
+        self, X: Any, y: Any, qid: Any, *, group: Any = None, prefix: str = "", **more: Any
     ) -> RankingData:
-        """Return labelled rows with the columns of the training data, from arrays or from data."""
+        """Return labelled rows with the columns of the training data, from arrays or from data.
+
+        ``prefix`` is what the names of ``qid`` and ``group`` begin with where the user gave them.
+        """
         if isinstance(X, RankingData):
-            check_not_twice(y, qid, *more.values())
+            check_not_twice(y, qid, group, *more.values())
             self._check_width(X)
             return X
         if y is None:
             raise without_labels(self)
-        X, qid = gate.split_frame(X, qid, more.get("group"))
+        qid = self._column_of_ids(X) if qid is None and group is None else qid
+        X, given = take_columns(X, **{f"{prefix}qid": qid}, y=y, **more)
+        qid, y, more = given.pop(f"{prefix}qid"), given.pop("y"), given
+        X, qid = split_frame(X, qid, group)
         X = self._check_matrix(X, min_rows=2)
-        if qid is not None and qid_name != "qid":
-            qid = check_qid(qid, X.shape[0], qid_name)
-        return RankingData(X, y, qid=qid, feature_names=getattr(self, "feature_names_in_", None), **more)
+        if prefix and qid is not None:
+            qid = check_qid(qid, X.shape[0], f"{prefix}qid")
+        if prefix and group is not None:
+            group = check_group(group, X.shape[0], f"{prefix}group")
+        names = getattr(self, "feature_names_in_", None)
+        return RankingData(X, y, qid=qid, group=group, feature_names=names, **more)
+
+    def _column_of_ids(self, X: Any) -> str | None:
+        """Return the name of the column of query ids, if ``fit`` named one and X has it."""
+        name, frame = self._named_columns.get("qid"), as_frame(X)
+        return name if frame is not None and name in frame.columns else None
 
     def _check_width(self, data: RankingData) -> None:
         """Compare the columns of validated data with those of the training data."""
@@ -264,7 +310,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _check_matrix(self, X: Any, *, min_rows: int = 1) -> Any:
         """Return X as the kernels take it, with scikit-learn's checks of width and column names."""
-        given, _ = gate.split_frame(X)
+        given, _ = split_frame(without_columns(X, self._named_columns.values()))
         X, names = gate.check_matrix(given)
         if not (names is not None and hasattr(self, "feature_names_in_")):
             self._check_n_features(X.shape[1])

@@ -16,7 +16,7 @@ from marginrank.designs import Design, mapped_design
 from marginrank.designs.column_sums import measure_columns
 from marginrank.designs.compared import plain_design
 from marginrank.designs.mapped import check_store
-from marginrank.designs.scaling import Scale, divisors, steady
+from marginrank.designs.scaling import ScaleSetting, divisors, resolve_scale, steady
 from marginrank.estimators.pairwise import PairwiseRanker
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import FeatureMap, FourierFeatures, NystroemFeatures
@@ -94,8 +94,8 @@ class KernelRankSVM(PairwiseRanker):
         Largest number of iterations.
     weighting : {"pairs", "queries"}, default="pairs"
         Mean over all pairs, or over queries of each query's own mean; least squares has the former only.
-    scale : {None, "standard", "minmax"}, default=None
-        Divide each column of X by its standard deviation or its range before the kernel.
+    scale : {"auto", None, "standard", "minmax"}, default="auto"
+        What columns of X are divided by before the kernel, as in :class:`RankSVM`; None if precomputed.
     solver : {"auto", "lbfgs", "bundle", "newton"}, default="auto"
         As in :class:`RankSVM`; "newton" takes the smooth losses.
     alphas : array-like, optional
@@ -108,7 +108,7 @@ class KernelRankSVM(PairwiseRanker):
         Folds for a search without an ``eval_set``. All folds use one map, fitted on all rows: it sees no
         labels.
     rule : {"best", "one_se"}, default="best"
-        Take the best alpha, or the largest within one standard error of it at the best gamma.
+        Take the best alpha, or the largest within half of ``validation_diff_std_`` at the best gamma.
     store : {"auto", "memory", "recompute"}, default="auto"
         Keep the features, or make them again in every pass; "auto" keeps them where they take at most a
         quarter of the machine's memory.
@@ -129,8 +129,8 @@ class KernelRankSVM(PairwiseRanker):
         Weights of the features that the map makes.
     gamma_ : float or None
         The width in use; None for kernels without.
-    column_scale_ : ndarray of shape (n_features,) or None
-        What ``scale`` divided the columns by before the map; None without.
+    scale_, column_scale_ : {None, "standard", "minmax"}, and ndarray of shape (n_features,) or None
+        What ``scale`` became, and what it divided the columns by before the map.
     column_statistics_ : ColumnStatistics or None
         Range, mean, deviation and zeros of each column of X over the training rows; None for
         ``kernel="precomputed"``.
@@ -138,10 +138,9 @@ class KernelRankSVM(PairwiseRanker):
         The alpha of the model.
     gammas_ : ndarray of shape (n_gammas,)
         With ``gamma="auto"``: the grid, ascending.
-    alphas_, validation_curve_, validation_std_ : ndarray of shape (n_alphas,) or (n_gammas, n_alphas)
-        With a search: the grid, the mean of the metric, and its standard error over folds, or over the
-        queries of the ``eval_set``. With ``gamma="auto"`` they are tables with a row for each gamma; what an
-        interrupt left out is NaN.
+    alphas_, validation_curve_, validation_std_, validation_diff_std_ : ndarray
+        With a search: the grid, the mean of the metric, its standard error, and that of the difference to the
+        best. With ``gamma="auto"`` tables with a row for each gamma, NaN where an interrupt left it out.
     evals_result_ : dict
         With ``eval_set`` and no search: ``{"validation_0": {metric: [value after each iteration]}}``.
     best_score_ : float
@@ -211,7 +210,7 @@ class KernelRankSVM(PairwiseRanker):
         tol: float = 1e-3,
         max_iter: int = 1000,
         weighting: Literal["pairs", "queries"] = "pairs",
-        scale: Scale | None = None,
+        scale: ScaleSetting | None = "auto",
         solver: Literal["auto", "lbfgs", "bundle", "newton"] = "auto",
         alphas: Any = None,
         gammas: Any = None,
@@ -276,7 +275,7 @@ class KernelRankSVM(PairwiseRanker):
             )
         if self.gammas is not None:
             check_grid(self.gammas, "gammas")
-        if isinstance(self.scale, str) and self.kernel == "precomputed":
+        if isinstance(self.scale, str) and self.scale != "auto" and self.kernel == "precomputed":
             raise MarginRankError(
                 "scale divides columns of features, and kernel='precomputed' has none; use scale=None."
             )
@@ -316,12 +315,13 @@ class KernelRankSVM(PairwiseRanker):
         if trained is not None and len(trained) < X.shape[0] and self.kernel != "precomputed":
             rows = np.sort(trained)
             weight = None if weight is None else weight[rows]
-        scale = statistics = None
+        scale = scaled_by = statistics = None
         threads = resolve_threads(self.n_jobs)
         if self.kernel != "precomputed":
             design = plain_design(X, trained, n_threads=threads)
             _, statistics = measure_columns(design, problem.compared.query_ptr, problem.weight)
-            scale = None if self.scale is None else steady(divisors(self.scale, statistics))
+            scaled_by = resolve_scale(self.scale, statistics)
+            scale = None if scaled_by is None else steady(divisors(scaled_by, statistics))
         n_rows = X.shape[0] if rows is None else len(rows)
         if self.approximation == "exact":
             check_kernel_memory(n_rows, exact=True)
@@ -334,10 +334,8 @@ class KernelRankSVM(PairwiseRanker):
         if self._chooses_gamma():
             gammas = self._gamma_grid(rows_to_map(X, rows, scale), weight).tolist()
         maps = [self._make_map(gamma, n_rows, seed) for gamma in gammas]
-        return [
-            MappedColumns(one, X, rows, weight, scale, self.store, threads, statistics=statistics)
-            for one in maps
-        ]
+        known: dict[str, Any] = {"statistics": statistics, "scaled_by": scaled_by}
+        return [MappedColumns(one, X, rows, weight, scale, self.store, threads, **known) for one in maps]
 
     def _gamma_grid(self, X: MemoryMatrix, weight: Vector | None) -> Vector:
         if self.gammas is not None:
@@ -371,6 +369,7 @@ class KernelRankSVM(PairwiseRanker):
             self.alphas_ = as_table([row.selection.alphas for row in rows])
             self.validation_curve_ = as_table([row.selection.curve for row in rows])
             self.validation_std_ = as_table([row.selection.std for row in rows])
+            self.validation_diff_std_ = as_table([row.selection.diff_std for row in rows])
 
     def _keep(self, found: Found) -> None:
         super()._keep(found)

@@ -37,6 +37,7 @@ class PairwiseRanker(Ranker):
         query_weight: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
+        eval_group: Any = None,
         eval_metric: Any = None,
         callbacks: Any = None,
     ) -> Self:
@@ -47,20 +48,23 @@ class PairwiseRanker(Ranker):
         X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
             The features. The column ``qid`` of a data frame gives the query ids. A ``RankingData`` carries
             ``y``, ``qid`` and the weights.
-        y : array-like of shape (n_rows,)
-            Labels or utilities, any real numbers; higher is better. Rows with equal labels form no pair.
-        qid : array-like of shape (n_rows,), optional
+        y : array-like of shape (n_rows,) or str
+            Labels or utilities, any real numbers; higher is better. Rows with equal labels form no pair. A
+            string is the name of a column of the data frame X, here and for ``qid`` and the weights.
+        qid : array-like of shape (n_rows,) or str, optional
             Query ids, any hashable values in any order. None is one global ranking of all rows.
         group : array-like of shape (n_queries,), optional
             Sizes of consecutive queries, instead of ``qid``.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_rows,) or str, optional
             A weight means repetition: a pair weighs the product of the weights of its rows.
-        query_weight : mapping or array-like, optional
+        query_weight : mapping, array-like or str, optional
             Weight by query id, one per query in order of first appearance, or one per row.
         eval_set : (X, y), RankingData, or a list of these, optional
             Rows to validate on. ``alpha="auto"`` selects by the last of them.
         eval_qid : array-like, or a list of these, optional
             Query ids of the rows of ``eval_set``.
+        eval_group : array-like, or a list of these, optional
+            Sizes of consecutive queries of ``eval_set``, instead of ``eval_qid``.
         eval_metric : str, Metric or a list of these, optional
             What to measure on ``eval_set``; by default ``metric``. The first one selects.
         callbacks : callable or list of callables, optional
@@ -80,17 +84,19 @@ class PairwiseRanker(Ranker):
             data = self._labelled(X, y, qid, group=group, **weights)
             return self._problem(data, partial(self.query_losses[self.loss], weighting=self.weighting))
 
-        return self._fit(read, eval_set, eval_qid, eval_metric, callbacks)
+        return self._fit(read, callbacks, eval_set, eval_metric, qid=eval_qid, group=eval_group)
 
     def fit_pairs(
         self,
         X: Any,
         pairs: Any = None,
         *,
+        ids: Any = None,
         weight: Any = None,
         margin: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
+        eval_group: Any = None,
         eval_metric: Any = None,
         callbacks: Any = None,
     ) -> Self:
@@ -103,13 +109,16 @@ class PairwiseRanker(Ranker):
         ----------
         X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
             The features of the rows that the pairs refer to. A ``RankingData`` carries the pairs.
-        pairs : array-like of int, shape (n_pairs, 2)
-            Row numbers, winner first.
-        weight : array-like of shape (n_pairs,), optional
-            Weights of the pairs, 1 by default.
+        pairs : array-like or data frame of shape (n_pairs, 2)
+            Row numbers, or ``ids``, winner first; of a data frame, the columns ``winner`` and ``loser``.
+        ids : array-like of shape (n_rows,) or str, optional
+            What ``pairs`` call the rows, any hashable values, each once; or the name of the column of X with
+            them. By default pairs hold row numbers.
+        weight : array-like of shape (n_pairs,) or str, optional
+            Weights of the pairs, 1 by default; or the name of a column of ``pairs``, likewise ``margin``.
         margin : float or array-like of shape (n_pairs,), optional
             Margins of the pairs, at least 0; by default 1, and 0 for the logistic loss.
-        eval_set, eval_qid, eval_metric, callbacks
+        eval_set, eval_qid, eval_group, eval_metric, callbacks
             As in ``fit``; the rows of ``eval_set`` have labels.
 
         Returns
@@ -124,14 +133,17 @@ class PairwiseRanker(Ranker):
         >>> model = RankSVM().fit_pairs(X, [[0, 2], [2, 1]])
         >>> bool(model.predict(X)[0] > model.predict(X)[1])
         True
+        >>> named = RankSVM().fit_pairs(X, [("ann", "cid"), ("cid", "bob")], ids=["ann", "bob", "cid"])
+        >>> bool((named.coef_ == model.coef_).all())
+        True
         """
 
         def read() -> Problem:
             check_choice("loss", self.loss, self.preference_losses)
-            data = self._paired(X, pairs, weight, margin)
+            data = self._paired(X, pairs, ids, weight=weight, margin=margin)
             return self._problem(data, self.preference_losses[self.loss], from_pairs=True)
 
-        return self._fit(read, eval_set, eval_qid, eval_metric, callbacks)
+        return self._fit(read, callbacks, eval_set, eval_metric, qid=eval_qid, group=eval_group)
 
     def _check_parameters(self) -> Search:
         search = super()._check_parameters()

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 
 from marginrank.choices import LeastSquaresSolver, Regularization
 from marginrank.data.matrices import in_memory
-from marginrank.designs.scaling import Scale
+from marginrank.designs.scaling import ScaleSetting
 from marginrank.estimators.base import Ranker
 from marginrank.exceptions import MarginRankError, Sentence
 from marginrank.losses import LeastSquaresLoss, LeastSquaresPreferences
@@ -58,7 +58,8 @@ class RankRLS(Ranker):
         Folds for selection without an ``eval_set``: whole queries, rows where there are no queries, pairs for
         ``fit_pairs``. By default leave-query-out where the direct solver makes it cheap, else five folds.
     rule : {"best", "one_se"}, default="best"
-        Take the best alpha, or the largest within one standard error of the best.
+        Take the best alpha, or the largest that is worse by at most half of the standard error of the
+        difference (``validation_diff_std_``).
     solver : {"auto", "cg", "direct"}, default="auto"
         Conjugate gradients; or one Gram matrix and its eigendecomposition, exact, for few features or rows.
         "auto" takes what costs less.
@@ -66,9 +67,10 @@ class RankRLS(Ranker):
         Conjugate gradients stop when the residual is at most this part of the right side.
     max_iter : int, default=1000
         Largest number of iterations, of one pass over the data each.
-    scale : {None, "standard", "minmax"}, default=None
+    scale : {"auto", None, "standard", "minmax"}, default="auto"
         Divide each column by its standard deviation or its range while training. ``coef_`` stays in raw
-        units, and sparse data stay sparse.
+        units, and sparse data stay sparse. "auto" takes "standard" where the largest range of a column is
+        more than 100 times the smallest, and None elsewhere; None is for an alpha from another program.
     n_jobs : int, optional
         Threads; by default as many as there are processors, or ``OMP_NUM_THREADS``. The result has the same
         bits for any number.
@@ -79,6 +81,8 @@ class RankRLS(Ranker):
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
         Weights of the features.
+    scale_ : {None, "standard", "minmax"}
+        What ``scale`` became; decided once, by all training rows.
     column_scale_ : ndarray of shape (n_features,) or None
         What ``scale`` divided the columns by; None without. ``coef_`` has it folded in.
     column_statistics_ : ColumnStatistics
@@ -88,6 +92,9 @@ class RankRLS(Ranker):
     alphas_, validation_curve_, validation_std_ : ndarray of shape (n_alphas,)
         With ``alpha="auto"``: the grid, the mean of the metric at each alpha, and its standard error over
         folds, or over queries.
+    validation_diff_std_ : ndarray of shape (n_alphas,)
+        The standard error of the difference to the best alpha, over the queries of all folds or of the
+        validation set; over folds where each is one ranking, and for pairs.
     validation_table_ : ndarray of shape (n_alphas, n_iter_ + 1)
         The metric of every alpha after every iteration (with folds, their mean; one column for the direct
         solver).
@@ -163,7 +170,7 @@ class RankRLS(Ranker):
         solver: LeastSquaresSolver = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
-        scale: Scale | None = None,
+        scale: ScaleSetting | None = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -196,6 +203,7 @@ class RankRLS(Ranker):
         query_weight: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
+        eval_group: Any = None,
         eval_metric: Any = None,
         callbacks: Any = None,
     ) -> RankRLS:
@@ -216,6 +224,8 @@ class RankRLS(Ranker):
             Rows to validate on; the last of them selects.
         eval_qid : array-like, or a list of these, optional
             Query ids of the rows of ``eval_set``.
+        eval_group : array-like, or a list of these, optional
+            Sizes of consecutive queries of ``eval_set``, instead of ``eval_qid``.
         eval_metric : str, Metric or a list of these, optional
             What to measure on ``eval_set``; by default ``metric``. The first one selects.
         callbacks : callable or list of callables, optional
@@ -235,17 +245,19 @@ class RankRLS(Ranker):
             data = self._labelled(X, first, qid, group=group, **weights)
             return self._problem(data, LeastSquaresLoss, targets=targets)
 
-        return self._fit(read, eval_set, eval_qid, eval_metric, callbacks)
+        return self._fit(read, callbacks, eval_set, eval_metric, qid=eval_qid, group=eval_group)
 
     def fit_pairs(
         self,
         X: Any,
         pairs: Any = None,
         *,
+        ids: Any = None,
         magnitude: Any = None,
         weight: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
+        eval_group: Any = None,
         eval_metric: Any = None,
         callbacks: Any = None,
     ) -> RankRLS:
@@ -258,13 +270,13 @@ class RankRLS(Ranker):
         X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
             The features of the rows that the pairs refer to. A ``RankingData`` carries the pairs; its margins
             are the magnitudes.
-        pairs : array-like of int, shape (n_pairs, 2)
-            Row numbers, winner first.
+        pairs, ids
+            As in :class:`RankSVM`: row numbers, or names of rows that ``ids`` lists, winner first.
         magnitude : float or array-like of shape (n_pairs,), optional
             By how much the winner is better, at least 0; 1 by default.
         weight : array-like of shape (n_pairs,), optional
             Weights of the pairs, 1 by default.
-        eval_set, eval_qid, eval_metric, callbacks
+        eval_set, eval_qid, eval_group, eval_metric, callbacks
             As in ``fit``; the rows of ``eval_set`` have labels.
 
         Returns
@@ -285,10 +297,10 @@ class RankRLS(Ranker):
                 raise MarginRankError(
                     "The direct solver works within queries, and pairs have none. Use solver='cg' or 'auto'."
                 )
-            data = self._paired(X, pairs, weight, magnitude, "magnitude")
+            data = self._paired(X, pairs, ids, weight=weight, magnitude=magnitude)
             return self._problem(data, LeastSquaresPreferences, from_pairs=True)
 
-        return self._fit(read, eval_set, eval_qid, eval_metric, callbacks)
+        return self._fit(read, callbacks, eval_set, eval_metric, qid=eval_qid, group=eval_group)
 
     def _check_parameters(self) -> Search:
         check_choice("regularization", self.regularization, get_args(Regularization))
@@ -302,7 +314,8 @@ class RankRLS(Ranker):
         return search
 
     def _search(self) -> Search:
-        return Search(self.alphas, self.metric, _FOLDS if self.cv is None else self.cv, self.rule)
+        folds = _FOLDS if self.cv is None else self.cv
+        return Search(self.alphas, self.metric, folds, self.rule, self._resolution())
 
     def _run(
         self, problem: Problem, search: Search, sets: list[EvaluationSet], callbacks: list[Callback]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from marginrank.designs.scaling import Scale
+from marginrank.designs.scaling import ScaleSetting
 from marginrank.estimators.pairwise import PairwiseRanker
 from marginrank.metrics import Metric
 from marginrank.training.selection import Rule
@@ -33,9 +33,10 @@ class RankSVM(PairwiseRanker):
         Largest number of iterations, of about one pass over the data each.
     weighting : {"pairs", "queries"}, default="pairs"
         Mean over all pairs, or mean over queries of each query's own mean.
-    scale : {None, "standard", "minmax"}, default=None
+    scale : {"auto", None, "standard", "minmax"}, default="auto"
         Divide each column by its standard deviation or its range while training. ``coef_`` stays in raw
-        units, and sparse data stay sparse.
+        units, and sparse data stay sparse. "auto" takes "standard" where the largest range of a column is
+        more than 100 times the smallest, and None elsewhere; None is for an alpha from another program.
     solver : {"auto", "lbfgs", "bundle", "newton"}, default="auto"
         "lbfgs" is quasi-Newton with a cutting-plane certificate, the choice of "auto"; "bundle" (cutting
         planes with a line search) may pay on strongly correlated features; "newton" (truncated) needs a
@@ -48,7 +49,8 @@ class RankSVM(PairwiseRanker):
         Folds for ``alpha="auto"`` without an ``eval_set``: whole queries, rows where there are no queries,
         pairs for ``fit_pairs``.
     rule : {"best", "one_se"}, default="best"
-        Take the best alpha, or the largest within one standard error of the best.
+        Take the best alpha, or the largest that is worse by at most half of the standard error of the
+        difference (``validation_diff_std_``).
     warm_start : bool, default=False
         Start from the coefficients of the previous ``fit``.
     n_jobs : int, optional
@@ -61,6 +63,8 @@ class RankSVM(PairwiseRanker):
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights of the features.
+    scale_ : {None, "standard", "minmax"}
+        What ``scale`` became; decided once, by all training rows.
     column_scale_ : ndarray of shape (n_features,) or None
         What ``scale`` divided the columns by; None without. ``coef_`` has it folded in.
     column_statistics_ : ColumnStatistics
@@ -70,6 +74,9 @@ class RankSVM(PairwiseRanker):
     alphas_, validation_curve_, validation_std_ : ndarray of shape (n_alphas,)
         With ``alpha="auto"``: the grid, the mean of the metric at each alpha, and its standard error over
         folds, or over the queries of the ``eval_set``.
+    validation_diff_std_ : ndarray of shape (n_alphas,)
+        The standard error of the difference to the best alpha, over the queries of all folds or of the
+        validation set; over folds where each is one ranking, and for pairs.
     evals_result_ : dict
         With ``eval_set`` and a given alpha: ``{"validation_0": {metric: [value after each iteration]}}``.
     best_score_ : float
@@ -127,7 +134,7 @@ class RankSVM(PairwiseRanker):
         tol: float = 1e-3,
         max_iter: int = 1000,
         weighting: Literal["pairs", "queries"] = "pairs",
-        scale: Scale | None = None,
+        scale: ScaleSetting | None = "auto",
         solver: Literal["auto", "lbfgs", "bundle", "newton"] = "auto",
         alphas: Any = None,
         metric: str | Metric = "pairwise_error",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar, Literal
 
-from marginrank.designs.scaling import Scale
+from marginrank.designs.scaling import ScaleSetting
 from marginrank.estimators.base import Ranker
 from marginrank.exceptions import Sentence, ZeroModelWarning
 from marginrank.losses.structured import TargetOptions
@@ -61,9 +61,10 @@ class StructuredRankSVM(Ranker):
         Training stops when the objective is certified to be within this fraction of the optimum.
     max_iter : int, default=1000
         Largest number of iterations, of about one pass over the data each.
-    scale : {None, "standard", "minmax"}, default=None
+    scale : {"auto", None, "standard", "minmax"}, default="auto"
         Divide each column by its standard deviation or its range while training. ``coef_`` stays in raw
-        units, and sparse data stay sparse.
+        units, and sparse data stay sparse. "auto" takes "standard" where the largest range of a column is
+        more than 100 times the smallest, and None elsewhere; None is for an alpha from another program.
     solver : {"auto", "bundle", "lbfgs"}, default="auto"
         "bundle" is cutting planes with a line search, "lbfgs" is quasi-Newton with the same certificate.
         "auto" takes "bundle" for ``alpha="auto"``, where planes are shared, and where X has more columns than
@@ -78,7 +79,8 @@ class StructuredRankSVM(Ranker):
     cv : int, splitter or list of (train, test) row numbers, default=5
         Folds of whole queries for ``alpha="auto"`` without an ``eval_set``; rows where there are no queries.
     rule : {"best", "one_se"}, default="best"
-        Take the best alpha, or the largest within one standard error of the best.
+        Take the best alpha, or the largest that is worse by at most half of the standard error of the
+        difference (``validation_diff_std_``).
     warm_start : bool, default=False
         Start from the coefficients of the previous ``fit``.
     n_jobs : int, optional
@@ -91,6 +93,8 @@ class StructuredRankSVM(Ranker):
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights of the features.
+    scale_ : {None, "standard", "minmax"}
+        What ``scale`` became; decided once, by all training rows.
     column_scale_ : ndarray of shape (n_features,) or None
         What ``scale`` divided the columns by; None without. ``coef_`` has it folded in.
     column_statistics_ : ColumnStatistics
@@ -105,6 +109,9 @@ class StructuredRankSVM(Ranker):
     alphas_, validation_curve_, validation_std_ : ndarray of shape (n_alphas,)
         With ``alpha="auto"``: the grid, the mean of the metric at each alpha, and its standard error over
         folds, or over the queries of the ``eval_set``.
+    validation_diff_std_ : ndarray of shape (n_alphas,)
+        The standard error of the difference to the best alpha, over the queries of all folds or of the
+        validation set; over folds where each is one ranking, and for pairs.
     evals_result_ : dict
         With ``eval_set`` and a given alpha: ``{"validation_0": {metric: [value after each iteration]}}``.
     best_score_ : float
@@ -179,7 +186,7 @@ class StructuredRankSVM(Ranker):
         alpha: float | Literal["auto"] = 1e-2,
         tol: float = 1e-3,
         max_iter: int = 1000,
-        scale: Scale | None = None,
+        scale: ScaleSetting | None = "auto",
         solver: Literal["auto", "bundle", "lbfgs"] = "auto",
         alphas: Any = None,
         metric: str | Metric | None = None,
@@ -218,6 +225,7 @@ class StructuredRankSVM(Ranker):
         query_weight: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
+        eval_group: Any = None,
         eval_metric: Any = None,
         callbacks: Any = None,
     ) -> StructuredRankSVM:
@@ -241,6 +249,8 @@ class StructuredRankSVM(Ranker):
             Rows to validate on. ``alpha="auto"`` selects by the last of them.
         eval_qid : array-like, or a list of these, optional
             Query ids of the rows of ``eval_set``.
+        eval_group : array-like, or a list of these, optional
+            Sizes of consecutive queries of ``eval_set``, instead of ``eval_qid``.
         eval_metric : str, Metric or a list of these, optional
             What to measure on ``eval_set``; by default ``metric``. The first one selects.
         callbacks : callable or list of callables, optional
@@ -260,7 +270,7 @@ class StructuredRankSVM(Ranker):
                 self.relevance_ = lowest_good_label(data.y)
             return self._problem(data, self._aim().loss)
 
-        return self._fit(read, eval_set, eval_qid, eval_metric, callbacks)
+        return self._fit(read, callbacks, eval_set, eval_metric, qid=eval_qid, group=eval_group)
 
     def _check_parameters(self) -> Search:
         self.relevance_ = 1.0 if self.relevance is None else self.relevance

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData
+from marginrank.data.id_columns import warn_of_id_columns
 from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.io.sources import Source, allowed_bytes, open_source, read_source, too_large
 from marginrank.io.table_cells import Cells, as_ids, as_numbers, as_texts, csv_fault
@@ -163,6 +164,7 @@ def _data(cells: Cells, wanted: _Roles, missing: float | None) -> RankingData:
     names = [column for column in cells.columns if column not in set(roles)]
     if not names:
         raise MarginRankError(f"{name}: expected columns of features, got {cells.shown()}.")
+    warn_of_id_columns(names)
     try:
         return RankingData(
             _matrix(cells, names, missing),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
+from marginrank.data.frames import is_frame
 from marginrank.data.matrices import csr_like, is_sparse
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_flag
@@ -35,7 +36,7 @@ def model_matrix(X: Any, n_features: int, feature_names: Sequence[str] | None) -
         if X.allow_nonfinite:
             gate.check_finite(matrix, feature_names or names)
         return matrix
-    if feature_names is not None and gate.is_frame(X):
+    if feature_names is not None and is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         _positions(frame.columns, feature_names)  # narwhals would name what is missing in many lines
         X = frame.select(list(feature_names)).to_native()

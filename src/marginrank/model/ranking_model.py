@@ -15,6 +15,7 @@ from marginrank.data import RankingData
 from marginrank.data import validation as gate
 from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.data.finite import finite_scores
+from marginrank.data.frames import split_frame
 from marginrank.data.queries import check_qid, group_rows
 from marginrank.data.query_normalization import minmax_by_query
 from marginrank.designs import Design, mapped_design, matrix_design
@@ -23,6 +24,7 @@ from marginrank.model import file_format
 from marginrank.model.columns import model_matrix
 from marginrank.model.mapping import InputMapping, check_mapping, mapping_from_file
 from marginrank.model.statistics import check_statistics, statistics_from_file, statistics_to_file
+from marginrank.model.uses import ModelUses
 from marginrank.model.values import frozen_vector, json_value
 from marginrank.parameters import check_choice, check_number, check_path
 from marginrank.system.atomic_write import atomic_write
@@ -39,7 +41,7 @@ ModelFile = str | os.PathLike[str] | BinaryIO
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class RankingModel:
+class RankingModel(ModelUses):
     """A trained ranker without its training: it gives scores, and goes to a file and back.
 
     Made by ``to_model()`` of an estimator, by :meth:`from_estimator` from a scikit-learn pipeline, or by
@@ -203,7 +205,7 @@ class RankingModel:
                 raise MarginRankError("RankingData carries qid; do not pass it again.")
             matrix, qid = model_matrix(X, self.n_features, self.feature_names), X.qid
         else:
-            X, qid = gate.split_frame(X, qid)
+            X, qid = split_frame(X, qid)
             matrix = model_matrix(X, self.n_features, self.feature_names)
         if self.query_normalization is not None:
             matrix = self._normalized(matrix, qid)

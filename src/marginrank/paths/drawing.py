@@ -100,9 +100,10 @@ def _draw_curves(axis: Any, curves: Curves) -> None:
 
 def _draw_validation(axis: Any, selection: Selection, metric: str) -> None:
     axis.plot(selection.alphas, selection.curve, color="C0")
-    if np.isfinite(selection.std).all():
-        low, high = selection.curve - selection.std, selection.curve + selection.std
-        axis.fill_between(selection.alphas, low, high, color="C0", alpha=0.2, linewidth=0)
+    for error, shade in ((selection.std, 0.15), (selection.diff_std, 0.35)):
+        if np.isfinite(error).all():
+            low, high = selection.curve - error, selection.curve + error
+            axis.fill_between(selection.alphas, low, high, color="C0", alpha=shade, linewidth=0)
     score = float(selection.curve[selection.index])
     label = f"{score:.4f} at alpha = {selection.alpha:.3g}"
     axis.plot([selection.alpha], [score], "o", color="C3", label=label)

@@ -12,6 +12,7 @@ from marginrank.data.finite import finite_scores
 from marginrank.data.validation import check_feature_names
 from marginrank.designs import ColumnTransform, Design, matrix_design
 from marginrank.designs.columns import IDENTITY
+from marginrank.designs.scaling import Scale
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_grid, check_positive
 from marginrank.paths.path_base import PathOrigin, RankPath
@@ -38,6 +39,8 @@ class LinearPath(RankPath):
         The interval that the path serves.
     status_ : str
         What ended the path.
+    scale_ : {None, "standard", "minmax"}
+        What ``scale`` became; decided once, by all training rows.
     n_passes_ : float
         Passes over the training data.
     feature_names_ : tuple of str or None
@@ -61,6 +64,11 @@ class LinearPath(RankPath):
     ) -> None:
         super().__init__(X, n_jobs, feature_names=feature_names, origin=origin)
         self._transform = transform
+
+    @property
+    def scale_(self) -> Scale | None:
+        """What ``scale`` became; decided once, by all training rows."""
+        return self._transform.scaled_by
 
     @property
     def alpha_max_(self) -> float:

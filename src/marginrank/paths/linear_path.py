@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory
 from marginrank.designs.gram import centred_gram
-from marginrank.designs.scaling import Scale
+from marginrank.designs.scaling import SCALES, ScaleSetting
 from marginrank.exceptions import InterruptedWarning, MarginRankError, Sentence
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences, Loss
 from marginrank.parameters import check_choice, check_positive, check_verbose
@@ -46,7 +46,7 @@ def rank_path(
     pairs: Any = None,
     loss: str = "hinge",
     weighting: Literal["pairs", "queries"] = "pairs",
-    scale: Scale | None = None,
+    scale: ScaleSetting | None = "auto",
     alpha_max: float | None = None,
     alpha_min: float | None = None,
     eps: float = 1e-3,
@@ -70,8 +70,9 @@ def rank_path(
         The loss of a pair, as in :class:`marginrank.RankSVM`.
     weighting : {"pairs", "queries"}, default="pairs"
         Whether the loss is a mean over pairs or over queries.
-    scale : {None, "standard", "minmax"}, default=None
-        Divide each column by its standard deviation or its range; models are in raw units.
+    scale : {"auto", None, "standard", "minmax"}, default="auto"
+        Divide each column by its standard deviation or its range; models are in raw units. "auto" as in
+        :class:`marginrank.RankSVM`; ``scale_`` of the path tells what it became.
     alpha_max, alpha_min : float, optional
         The interval. By default it starts where margins come to about 1 and spans five decades.
     eps : float, default=1e-3
@@ -132,7 +133,7 @@ def rank_rls_path(
     sample_weight: Any = None,
     query_weight: Any = None,
     pairs: Any = None,
-    scale: Scale | None = None,
+    scale: ScaleSetting | None = "auto",
     solver: Literal["auto", "direct", "certified"] = "auto",
     alpha_max: float | None = None,
     alpha_min: float | None = None,
@@ -288,7 +289,7 @@ def path_problem(
     data: RankingData, by_query: Callable[..., Loss], by_pair: Callable[..., Loss], scale: Any, threads: int
 ) -> Problem:
     """Return the problem of labelled rows or of pairs."""
-    check_choice("scale", scale, (None, "standard", "minmax"))
+    check_choice("scale", scale, SCALES)
     from_pairs = data.pairs is not None
     return Problem(data, by_pair if from_pairs else by_query, RawColumns(data.X, scale, threads), from_pairs)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
+from marginrank.data.frames import split_frame
 from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.metrics import Metric, parse_metric
 from marginrank.model import RankingModel
@@ -133,7 +134,7 @@ class RankPath(ABC):
         metric : str or Metric, optional
             What to select by; by default the pairwise error, or what the path was trained for.
         rule : {"best", "one_se"}, default="best"
-            Take the best alpha, or the largest within one standard error of the best.
+            Take the best alpha, or the largest within half of the standard error of the difference to it.
         n_alphas : int, default=200
             Points of the validation curve, evenly spaced in the logarithm of alpha.
 
@@ -184,6 +185,7 @@ class RankPath(ABC):
             "parameters": dict(self._origin.parameters),
             "library_version": version("marginrank"),
             "alpha": alpha,
+            "scale": getattr(self, "scale_", None),
             "gap": self.gap_at(alpha),
         }
         return RankingModel(
@@ -207,7 +209,7 @@ class RankPath(ABC):
         if isinstance(X, RankingData):
             rows = X.X
         else:
-            X, _ = gate.split_frame(X)
+            X, _ = split_frame(X)
             rows, names = gate.check_matrix(X)
             gate.check_finite(rows, names)
         self._check_width(rows)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from marginrank.data import RankingData
-from marginrank.designs.scaling import Scale
+from marginrank.designs.scaling import ScaleSetting
 from marginrank.exceptions import MarginRankError, Sentence, ZeroModelWarning
 from marginrank.losses.structured import TargetOptions
 from marginrank.metrics import Metric
@@ -35,7 +35,7 @@ def structured_rank_path(
     discount: Literal["log2", "letor"] = "log2",
     rank_weight: Literal["fourth_root", "discount"] = "fourth_root",
     truncate: bool = False,
-    scale: Scale | None = None,
+    scale: ScaleSetting | None = "auto",
     alpha_max: float | None = None,
     alpha_min: float | None = None,
     eps: float = 1e-3,

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from marginrank.designs import Design
+from marginrank.metrics.evaluator import weighted_means
 from marginrank.solvers import Callback
 from marginrank.training.descents import Descent, Watched
 from marginrank.training.evaluation_sets import EvaluationSet
 from marginrank.training.fitting import Found, Row, Trainer, as_interrupted, uninterrupted
 from marginrank.training.fold_blocks import Fold, folds_at_once, folds_trained
 from marginrank.training.knot_spacing import mixed
+from marginrank.training.paired_parts import PairedParts, pooled
 from marginrank.training.problems import HeldOut, Problem
 from marginrank.training.selection import Search, Selection, default_alphas
 from marginrank.training.validation_table import choose_by_folds
@@ -27,6 +30,14 @@ from marginrank.types import Array, Vector
 # The folds' models are averaged at about this many alphas of a default grid; between those their mean is a
 # mixture.
 _MEANS = 16
+
+
+class _FoldFigures(NamedTuple):
+    """Figures of a fold, (n_alphas, n_iterations + 1), and what those of its last models are means of."""
+
+    table: Array
+    parts: Array
+    weight: Vector | None
 
 
 class AlphaSearch:
@@ -222,7 +233,7 @@ class SearchByFolds(AlphaSearch):
     def _begin(self) -> None:
         self._begun: list[Fold] = []
         # The figures of each fold, and the sum of the folds' models at some alphas of the grid.
-        self._measured: tuple[list[Array], Array | float] = ([], 0.0)
+        self._measured: tuple[list[_FoldFigures], Array | float] = ([], 0.0)
 
     def _row(self, trainer: Trainer, grid: Vector) -> Row:
         some = self._averaged(grid)
@@ -239,20 +250,17 @@ class SearchByFolds(AlphaSearch):
             at_once=folds_at_once(trainer.problem) if trainer.shares_reads else 1,
             begun=self._begun,
         ):
-            table = self._table(fold, grid)
-            tables, sums = self._measured
-            self._measured = [*tables, table], sums + fold.descent.models_at(some)
+            figures, sums = self._measured
+            self._measured = [*figures, _figures_of(fold, grid)], sums + fold.descent.models_at(some)
         self._count_passes(trainer)
-        return self._chosen_row(trainer, grid, self._measured[0], self._search.select)
+        return self._chosen_row(trainer, grid, self._measured[0], self._select)
+
+    def _select(self, alphas: Vector, values: Array, paired: PairedParts | None) -> Selection:
+        return self._search.select(alphas, values, paired=paired)
 
     def _averaged(self, grid: Vector) -> Vector:
         step = max(1, len(grid) // _MEANS) if self._given is None else 1
         return np.union1d(grid[::step], grid[-1:])[::-1]
-
-    def _table(self, fold: Fold, grid: Vector) -> Array:
-        """Return the figures of a fold, a column for each iteration or one of its last models alone."""
-        parts = fold.trainer.measured(fold.descent, grid, fold.held)
-        return parts if fold.descent.table is None else fold.descent.table
 
     def _count_passes(self, trainer: Trainer) -> None:
         trainer.passes += sum(fold.trainer.passes for fold in self._begun)
@@ -261,14 +269,15 @@ class SearchByFolds(AlphaSearch):
         self,
         trainer: Trainer,
         grid: Vector,
-        tables: list[Array],
-        select: Callable[[Vector, Array], Selection],
+        figures: Sequence[_FoldFigures],
+        select: Callable[[Vector, Array, PairedParts | None], Selection],
         start: Callable[[float], Array] | None = None,
     ) -> Row:
         choice = choose_by_folds(
             select,
             grid,
-            tables,
+            [fold.table for fold in figures],
+            pooled([fold.parts for fold in figures], [fold.weight for fold in figures]),
             higher_is_better=self._search.parsed.higher_is_better,
             stopping=trainer.patience is not None,
         )
@@ -279,8 +288,8 @@ class SearchByFolds(AlphaSearch):
 
     def _mean_model(self, grid: Vector, alpha: float) -> Array:
         # The folds' models are close to that of all rows: their mean saves about half of its passes.
-        tables, sums = self._measured
-        mean = np.asarray(sums) / len(tables)
+        figures, sums = self._measured
+        mean = np.asarray(sums) / len(figures)
         return np.asarray(mixed(self._averaged(grid), mean, np.array([alpha]))[0])
 
     def _unfinished_row(self, trainer: Trainer, grid: Vector) -> Row | None:
@@ -299,7 +308,14 @@ class SearchByFolds(AlphaSearch):
             models = [fold.descent.models_at(np.array([alpha]))[0] for fold in folds]
             return np.asarray(np.mean(models, axis=0))
 
-        return self._chosen_row(trainer, grid, [self._table(fold, grid) for fold in folds], select, mean)
+        return self._chosen_row(trainer, grid, [_figures_of(fold, grid) for fold in folds], select, mean)
+
+
+def _figures_of(fold: Fold, grid: Vector) -> _FoldFigures:
+    """Return the figures of a fold, a column for each iteration or one of its last models alone."""
+    parts, weight = fold.trainer.measured(fold.descent, grid, fold.held), fold.held.weight
+    table = fold.descent.table
+    return _FoldFigures(weighted_means(parts, weight)[:, None] if table is None else table, parts, weight)
 
 
 def _has_models(fold: Fold) -> bool:

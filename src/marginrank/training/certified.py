@@ -23,10 +23,10 @@ _FEW_FEATURES = 1000
 # Passes of one step down a path. Mostly they are 2 to 10; where the hinge can nearly be made zero (text with
 # more words than rows) hundreds, for knots and proofs at distances that no choice of alpha needs.
 _DEAREST_STEP = 20.0
-# What the models of a traced curve miss at most; the chosen one is trained on to tol. On validation sets of
+#: What the models of a curve miss at most; the chosen one is trained on to tol. On validation sets of
 # 21 queries (OHSUMED) the search is up to 0.017 behind the best of 21 alphas solved separately with 1e-2, and
 # 0.004 with this, for 1.6 times the passes.
-_SELECTION_EPS = 2e-3
+SELECTION_EPS = 2e-3
 # Where the path ends early, a default grid goes on from one of so many alphas to the next.
 _COARSE = 8
 
@@ -219,7 +219,7 @@ def path_pays(alphas: Vector, tol: float) -> bool:
 
 
 def _eps(tol: float) -> float:
-    return max(tol, _SELECTION_EPS)
+    return max(tol, SELECTION_EPS)
 
 
 def _thinned(alphas: Vector) -> Vector:

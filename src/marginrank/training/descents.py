@@ -36,11 +36,14 @@ class Watched:
         Measures scores of them.
     higher_is_better : bool
         Which way the figures are read.
+    weight : ndarray of shape (n_parts,), optional
+        Weights of what figures are means of; None stands for equal ones.
     """
 
     make_design: Callable[[], Design]
     measure: Measure
     higher_is_better: bool
+    weight: Vector | None = None
 
     @cached_property
     def design(self) -> Design:

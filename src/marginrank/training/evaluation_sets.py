@@ -17,8 +17,8 @@ from marginrank.parameters import as_list
 from marginrank.training.selection import Search, Selection
 from marginrank.types import Array, Vector
 
-#: From X, y and qid (y and qid may be None for RankingData) to validated data and its targets.
-ReadRows = Callable[[Any, Any, Any], tuple[RankingData, Array]]
+#: From X and y, with qid= and group= (all but X None for RankingData), to validated data and its targets.
+ReadRows = Callable[..., tuple[RankingData, Array]]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,11 @@ class EvaluationSet:
 
 
 def read_evaluation_sets(
-    eval_set: Any, eval_qid: Any, metrics: Mapping[str, Metric], read: ReadRows, n_jobs: int | None
+    eval_set: Any,
+    queries: Mapping[str, Any],
+    metrics: Mapping[str, Metric],
+    read: ReadRows,
+    n_jobs: int | None,
 ) -> list[EvaluationSet]:
     """Return the validation sets that a user passed to ``fit``.
 
@@ -73,8 +77,8 @@ def read_evaluation_sets(
     ----------
     eval_set : None, RankingData, (X, y), or a list of these
         The rows.
-    eval_qid : None, array-like, or a list of these
-        Query ids, one array for each set.
+    queries : dict
+        ``qid`` and ``group``: None, an array, or a list with one array for each set.
     metrics : dict of Metric
         What to measure, by name; the first one is what models are selected by.
     read : callable
@@ -83,27 +87,37 @@ def read_evaluation_sets(
         Threads for the metrics.
     """
     if eval_set is None:
-        if eval_qid is not None:
-            raise MarginRankError("eval_qid describes eval_set; give eval_set too.")
+        for name, given in queries.items():
+            if given is not None:
+                raise MarginRankError(f"eval_{name} describes eval_set; give eval_set too.")
         return []
     alone = isinstance(eval_set, RankingData | tuple)
     sets = [eval_set] if alone else eval_set
     if not isinstance(sets, list) or not sets or not all(map(_is_set, sets)):
         raise ParameterError("eval_set", "(X, y), a RankingData, or a list of these", eval_set)
-    ids = [eval_qid] if alone else [None] * len(sets) if eval_qid is None else as_list(eval_qid)
-    if ids is None or len(ids) != len(sets):
-        given = shown(eval_qid) if ids is None else len(ids)
-        raise MarginRankError(
-            f"eval_qid must have one array of ids for each set of eval_set; got {given} for {len(sets)}."
-        )
+    by_set = {name: [given] if alone else _of_sets(name, given, len(sets)) for name, given in queries.items()}
     found = []
-    for number, (rows, qid) in enumerate(zip(sets, ids, strict=True)):
+    for number, rows in enumerate(sets):
         X, y = (rows, None) if isinstance(rows, RankingData) else rows
         with _about("eval_set" if alone else f"eval_set[{number}]"):
-            data, targets = read(X, y, qid)
+            data, targets = read(X, y, **{name: given[number] for name, given in by_set.items()})
         evaluators = tuple(Evaluator(data, metrics, y=target, n_jobs=n_jobs) for target in targets)
         found.append(EvaluationSet(f"validation_{number}", data, metrics, evaluators))
     return found
+
+
+def _of_sets(name: str, given: Any, n_sets: int) -> list[Any]:
+    """Return the ids or sizes of each of several sets."""
+    if given is None:
+        return [None] * n_sets
+    listed = as_list(given)
+    if listed is None or len(listed) != n_sets:
+        got = shown(given) if listed is None else len(listed)
+        what = "ids" if name == "qid" else "sizes"
+        raise MarginRankError(
+            f"eval_{name} must have one array of {what} for each set of eval_set; got {got} for {n_sets}."
+        )
+    return listed
 
 
 @contextmanager
@@ -112,7 +126,7 @@ def _about(name: str) -> Iterator[None]:
     try:
         yield
     except MarginRankError as error:
-        if error.sentence.parameters & {"eval_set", "eval_qid"}:
+        if error.sentence.parameters & {"eval_set", "eval_qid", "eval_group"}:
             raise
         raise error.about(Sentence(f"{{{name}}}: ")) from error
 

@@ -16,9 +16,9 @@ from marginrank.solvers import Callback
 from marginrank.system.memory import physical_memory
 from marginrank.training.descents import Descent, Watched
 from marginrank.training.fitting import Trainer
-from marginrank.training.problems import Figures, HeldOut, Problem, ProductsOfFolds, Space
+from marginrank.training.problems import HeldOut, Problem, ProductsOfFolds, Space
 from marginrank.training.progress import ProgressLine
-from marginrank.types import Array, Matrix, Rows
+from marginrank.types import Matrix, Rows
 
 #: Trains a fold, and calls back with its progress.
 Descend = Callable[["Fold", Sequence[Callback]], None]
@@ -90,7 +90,7 @@ def folds_trained(
 
     def begin(part: Problem, held: HeldOut) -> Fold:
         design = partial(trainer.problem.space.held_out, held.rows)
-        watched = Watched(design, partial(_as_parts, held.figures), higher_is_better)
+        watched = Watched(design, held.figures, higher_is_better, held.weight)
         begun.append(Fold(trainer.of_part(part), Descent(), watched))
         return begun[-1]
 
@@ -120,12 +120,6 @@ def _train_together(
         descend(begin(part.in_space(sharing), held), heard)
 
     in_lockstep([partial(train, number, *fold) for number, fold in block], products)
-
-
-def _as_parts(figures: Figures, scores: Array) -> tuple[Array, Array]:
-    """Return the figures of a fold as means of one part."""
-    values = figures(scores)
-    return values, values[:, None]
 
 
 def _labelled(callbacks: Sequence[Callback], number: int) -> list[Callback]:

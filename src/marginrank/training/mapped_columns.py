@@ -8,6 +8,7 @@ from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.designs import ColumnTransform, Design, MappedRows, ScaledRows, scale_rows
 from marginrank.designs.blocks import BlockMap
 from marginrank.designs.mapped import Store
+from marginrank.designs.scaling import Scale
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps import FeatureMap
 from marginrank.system.memory import physical_memory
@@ -70,6 +71,8 @@ class MappedColumns:
         Threads to use.
     statistics : ColumnStatistics, optional
         Those of the columns of X over the training rows.
+    scaled_by : {None, "standard", "minmax"}
+        What ``column_scale`` holds.
     """
 
     def __init__(
@@ -83,8 +86,9 @@ class MappedColumns:
         n_threads: int,
         *,
         statistics: ColumnStatistics | None = None,
+        scaled_by: Scale | None = None,
     ) -> None:
-        self._transform = ColumnTransform(statistics=statistics)
+        self._transform = ColumnTransform(statistics=statistics, scaled_by=scaled_by)
         self._unfitted = feature_map
         self._X = X
         self._rows = rows

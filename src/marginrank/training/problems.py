@@ -19,19 +19,19 @@ from marginrank.designs import (
     column_transform,
     matrix_design,
 )
-from marginrank.designs.scaling import Scale
+from marginrank.designs.scaling import ScaleSetting
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether
 from marginrank.losses import Loss
 from marginrank.metrics import Evaluator
-from marginrank.metrics.evaluator import mean_over_targets
+from marginrank.metrics.evaluator import mean_over_targets, weighted_means
 from marginrank.objective import Objective, natural_alpha
 from marginrank.system.memory import check_columns
 from marginrank.training.selection import Search
 from marginrank.types import Array, Matrix, Rows, Vector
 
-#: From scores of shape (k, n_targets, n_rows) to k figures, means over the targets.
-Figures = Callable[[Array], Vector]
+#: From scores of shape (k, n_targets, n_rows) to k figures, and what they are means of (k, n_parts).
+Figures = Callable[[Array], tuple[Vector, Array]]
 #: Makes what several folds ask for in one read.
 ProductsOfFolds = ProductsTogether | ChunksTogether
 
@@ -39,10 +39,14 @@ _VECTORS_PER_READ = 8
 
 
 class HeldOut(NamedTuple):
-    """Numbers of the rows that a fold leaves out, None for all rows, and what measures scores of them."""
+    """Numbers of the rows that a fold leaves out, None for all rows, and what measures scores of them.
+
+    ``weight`` has the weights of the parts that figures are means of; None stands for equal ones.
+    """
 
     rows: Rows | None
     figures: Figures
+    weight: Vector | None = None
 
 
 class Space(Protocol):
@@ -213,12 +217,13 @@ class Problem:
                 yield self.part(train), HeldOut(None, partial(wrong_share, self.data.training_pairs(test)))
             return
         for train, test in search.query_folds(self.data):
-            yield self.part(train), HeldOut(test, self._figures(search, test, n_jobs))
+            yield self.part(train), self._held_out(search, test, n_jobs)
 
-    def _figures(self, search: Search, rows: Rows, n_jobs: int | None) -> Figures:
+    def _held_out(self, search: Search, rows: Rows, n_jobs: int | None) -> HeldOut:
         labels = self.data.queries.subset(rows)
         targets = [None] if self.targets is None else list(self.targets[:, rows])
-        return partial(_mean_figures, [search.evaluator(labels, y, n_jobs) for y in targets])
+        evaluators = [search.evaluator(labels, y, n_jobs) for y in targets]
+        return HeldOut(rows, partial(_mean_figures, evaluators), evaluators[0].query_weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,18 +234,18 @@ class RawColumns:
     ----------
     X : ndarray, CSR matrix or ChunkedMatrix
         The training rows.
-    scale : {None, "standard", "minmax"}
-        What columns are divided by.
+    scale : {None, "auto", "standard", "minmax"}
+        What columns are divided by; "auto" is decided once, by all training rows.
     n_threads : int
         Threads to use.
     """
 
     X: Matrix
-    scale: Scale | None
+    scale: ScaleSetting | None
     n_threads: int
 
     def transform(self, problem: Problem) -> ColumnTransform:
-        """Return what is done to the columns; parts take over the shift of all rows, to share reads."""
+        """Return what is done to the columns; parts take over shift and kind of scale of all rows."""
         check_columns(self.X.shape[1])
         whole = None if problem.whole is None else problem.whole.transform
         return column_transform(
@@ -295,22 +300,27 @@ def products_together(
     return ProductsTogether(shared(together), positions, per_read)
 
 
-def _mean_figures(evaluators: list[Evaluator], scores: Array) -> Vector:
-    by_target = [
-        evaluator.means(np.ascontiguousarray(scores[:, target]))[:, 0]
-        for target, evaluator in enumerate(evaluators)
-    ]
-    return mean_over_targets(by_target)
+def _mean_figures(evaluators: list[Evaluator], scores: Array) -> tuple[Vector, Array]:
+    """Return the mean over queries and targets, and the mean over targets of each query."""
+    means, by_query = [], []
+    for target, evaluator in enumerate(evaluators):
+        values = evaluator.measure(np.ascontiguousarray(scores[:, target])).values[:, 0]
+        means.append(weighted_means(values, evaluator.query_weight))
+        by_query.append(values)
+    return mean_over_targets(means), mean_over_targets(by_query)
 
 
-def wrong_share(held: TrainingPairs, scores: Array) -> Vector:
+def wrong_share(held: TrainingPairs, scores: Array) -> tuple[Vector, Array]:
     """Return for each vector of scores the weighted share of pairs in wrong order; ties count half.
+
+    Pairs that share rows are not independent, so all of them are one part.
 
     Examples
     --------
     >>> wrong_share(TrainingPairs(np.array([[0, 1], [1, 2]]), None, None), np.array([[[2.0, 1.0, 1.0]]]))
-    array([0.25])
+    (array([0.25]), array([[0.25]]))
     """
     lead = np.take(scores[:, 0], held.pairs[:, 0], axis=1) - np.take(scores[:, 0], held.pairs[:, 1], axis=1)
     wrong = (lead < 0.0) + 0.5 * (lead == 0.0)
-    return np.asarray(np.average(wrong, axis=1, weights=held.weight))
+    share = np.asarray(np.average(wrong, axis=1, weights=held.weight))
+    return share, share[:, None]

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 from marginrank.data import RankingData
 from marginrank.data.labels import LabelledQueries
 from marginrank.data.validation import as_array
-from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError, ParameterError, shown
 from marginrank.metrics import Evaluator, Metric, parse_metric
-from marginrank.metrics.evaluator import weighted_means
 from marginrank.parameters import (
     check_choice,
     check_count,
@@ -31,12 +29,15 @@ from marginrank.parameters import (
     check_positive,
     whole_number,
 )
+from marginrank.training.paired_parts import PairedParts, error_of_difference, mean_and_error
 from marginrank.types import Rows, Vector
 
 Rule = Literal["best", "one_se"]
 
 # Rows and pairs come in any order, often sorted by label: folds take them by a fixed permutation.
 _FOLD_SEED = 20120
+# Of the standard error of a difference: how much worse the careful rule takes for as good.
+_SHARE_OF_ERROR = 0.5
 #: More alphas than anyone looks at; a guard against a slip of the keyboard.
 MOST_ALPHAS = 100_000
 
@@ -46,13 +47,16 @@ class Selection:
     """The chosen alpha, and what it was chosen from.
 
     ``curve`` is the mean of the metric at each alpha; ``std`` the standard error of that mean over the folds,
-    or over the queries of a validation set (NaN where there is only one).
+    or over the queries of a validation set (NaN where there is only one). ``diff_std`` is the standard error
+    of the difference to the best alpha, over queries: those of all folds, or of the validation set; where a
+    fold is one ranking, or holds out pairs, over folds.
     """
 
     index: int
     alphas: Vector
     curve: Vector
     std: Vector
+    diff_std: Vector
 
     @property
     def alpha(self) -> float:
@@ -73,13 +77,17 @@ class Search:
     cv : int, splitter, or iterable of (train, test) row numbers
         Folds, where there is no validation set.
     rule : {"best", "one_se"}
-        The best mean, or the largest alpha within one standard error of it.
+        The best mean, or the largest alpha that is worse by at most half of the standard error of the
+        difference to it.
+    resolution : float, default=0.0
+        Figures that differ by less than this fraction count as equal: what the gap of the models leaves open.
     """
 
     alphas: Any = None
     metric: str | Metric = "pairwise_error"
     cv: Any = 5
     rule: Rule = "best"
+    resolution: float = 0.0
     parsed: Metric = field(init=False)
 
     def __post_init__(self) -> None:
@@ -88,8 +96,14 @@ class Search:
         check_choice("rule", self.rule, ("best", "one_se"))
         object.__setattr__(self, "alphas", None if self.alphas is None else check_alphas(self.alphas))
 
-    def select(self, alphas: Vector, values: NDArray[np.float64], weight: Vector | None = None) -> Selection:
-        """Choose from a table of the metric.
+    def select(
+        self,
+        alphas: Vector,
+        values: NDArray[np.float64],
+        weight: Vector | None = None,
+        paired: PairedParts | None = None,
+    ) -> Selection:
+        """Choose from a table of the metric; of equally good alphas the largest.
 
         Parameters
         ----------
@@ -99,6 +113,8 @@ class Search:
             The metric on each fold, or on each query of a validation set; NaN where it does not count.
         weight : ndarray of shape (n_parts,), optional
             Weights of the parts.
+        paired : PairedParts, optional
+            What alphas are compared on, where that is finer than the values: the queries of all folds.
 
         Examples
         --------
@@ -106,22 +122,31 @@ class Search:
         >>> Search(rule="best").select(np.array([1.0, 0.1, 0.01]), values).alpha
         0.1
         """
-        curve, std, counted = _mean_and_error(values, weight)
+        parts = PairedParts(values, weight)
+        curve, std = mean_and_error(parts)
         if not np.isfinite(curve).all():
             raise no_figure(self.parsed)
-        if self.rule == "one_se" and counted < 2:
+        paired = parts if paired is None else paired
+        if self.rule == "one_se" and paired.n_counted < 2:
             raise MarginRankError.saying(
                 "{rule='one_se'} needs at least two folds, or a validation set of at least two queries; use "
                 "{rule='best'}."
             )
         signed = -curve if self.parsed.higher_is_better else curve
-        best = _largest_alpha(alphas, signed <= signed.min())
-        if self.rule == "best":
-            return Selection(best, alphas, curve, std)
-        return Selection(_largest_alpha(alphas, signed <= signed[best] + std[best]), alphas, curve, std)
+        lowest = float(signed.min())
+        best = _largest_alpha(alphas, signed <= lowest + self.resolution * abs(lowest))
+        diff_std = error_of_difference(paired, best)
+        chosen = best
+        if self.rule == "one_se":
+            # A whole standard error is too careful: models as good as the best are rare beyond half of it.
+            chosen = _largest_alpha(alphas, signed <= signed[best] + _SHARE_OF_ERROR * diff_std)
+            chosen = chosen if alphas[chosen] > alphas[best] else best
+        return Selection(chosen, alphas, curve, std, diff_std)
 
-    def select_so_far(self, alphas: Vector, values: NDArray[np.float64]) -> Selection:
-        """Choose from what an interrupt left: the figures of one fold alone have no standard error to go by.
+    def select_so_far(
+        self, alphas: Vector, values: NDArray[np.float64], paired: PairedParts | None = None
+    ) -> Selection:
+        """Choose from what an interrupt left: one ranking alone has no standard error to go by.
 
         Examples
         --------
@@ -129,8 +154,9 @@ class Search:
         >>> Search(rule="one_se").select_so_far(np.array([1.0, 0.1, 0.01]), values).alpha
         0.1
         """
-        search = self if len(values) > 1 else replace(self, rule="best")
-        return search.select(alphas, values)
+        parts = PairedParts(values) if paired is None else paired
+        search = self if parts.n_counted > 1 else replace(self, rule="best")
+        return search.select(alphas, values, paired=paired)
 
     def best_of(self, selections: Sequence[Selection]) -> int:
         """Return the number of the selection whose curve has the best figure; the first of equals.
@@ -138,7 +164,7 @@ class Search:
         Examples
         --------
         >>> curves = [np.array([0.3, 0.2]), np.array([0.1, 0.4])]
-        >>> Search().best_of([Selection(0, np.ones(2), curve, curve) for curve in curves])
+        >>> Search().best_of([Selection(0, np.ones(2), curve, curve, curve) for curve in curves])
         1
         """
         if self.parsed.higher_is_better:
@@ -243,23 +269,6 @@ def default_alphas(scale: float, n_alphas: int = 17, decades: float = 8.0) -> Ve
         scale = 1e-2
     exponents = np.log10(scale) + 1.0 - np.linspace(0.0, decades, n_alphas)
     return np.array([float(f"{10.0**e:.3g}") for e in exponents])
-
-
-def _mean_and_error(values: NDArray[np.float64], weight: Vector | None) -> tuple[Vector, Vector, int]:
-    counts = ~np.isnan(values).any(axis=1)
-    part = values[counts].T
-    n = part.shape[1]
-    w = np.ones(n) if weight is None else moderate(weight[counts])
-    total = float(w.sum())
-    if n == 0 or total <= 0.0:
-        nothing = np.full(values.shape[1], np.nan)
-        return nothing, nothing, 0
-    mean = weighted_means(part, None if weight is None else w)
-    if n == 1:
-        return mean, np.full(values.shape[1], np.nan), 1
-    # The variance of a weighted mean, with the small-sample correction that equal weights need.
-    squares = np.square(part - mean[:, None]) * np.square(w / total)
-    return mean, np.sqrt(squares.sum(axis=-1) * n / (n - 1)), n
 
 
 def _largest_alpha(alphas: Vector, candidates: NDArray[np.bool_]) -> int:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from marginrank.solvers import ShiftedCG
 from marginrank.training.descents import Measure
+from marginrank.training.paired_parts import PairedParts
 from marginrank.training.selection import Selection
 from marginrank.types import Array, Vector
 
@@ -107,9 +108,10 @@ class FoldChoice(NamedTuple):
 
 
 def choose_by_folds(
-    select: Callable[[Vector, Array], Selection],
+    select: Callable[[Vector, Array, PairedParts | None], Selection],
     alphas: Vector,
     tables: list[Array],
+    paired: PairedParts,
     *,
     higher_is_better: bool,
     stopping: bool,
@@ -119,11 +121,13 @@ def choose_by_folds(
     Parameters
     ----------
     select : callable
-        From the grid and figures of shape (n_folds, n_alphas) to what is chosen.
+        From the grid, figures of shape (n_folds, n_alphas) and what alphas are compared on to what is chosen.
     alphas : ndarray of shape (n_alphas,)
         The grid.
     tables : list of ndarray of shape (n_alphas, n_iterations + 1)
         The figures of each fold; its last models are in the last column.
+    paired : PairedParts
+        What the figures of these last models are means of; iterations before are compared by fold.
     higher_is_better : bool
         Which way they are read.
     stopping : bool
@@ -133,7 +137,8 @@ def choose_by_folds(
     iterations = np.full(len(alphas), mean.shape[1] - 1)
     if stopping:
         iterations = _best_columns(mean, higher_is_better)
-    selection = select(alphas, stack[:, np.arange(len(alphas)), iterations])
+    figures = stack[:, np.arange(len(alphas)), iterations]
+    selection = select(alphas, figures, None if stopping else paired)
     return FoldChoice(selection, int(iterations[selection.index]) if stopping else None, mean)
 
 

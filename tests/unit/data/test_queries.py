@@ -32,7 +32,7 @@ def refuses(message):
     ],
 )
 def test_missing_ids_are_located(qid):
-    with refuses("^qid has missing values, first at row 17; every row needs a query id.$"):
+    with refuses("^qid has missing values, first at row 17; every row needs an id.$"):
         check_qid(qid, 19)
 
 

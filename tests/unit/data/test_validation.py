@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
+from marginrank.data.frames import split_frame
 from marginrank.data.queries import check_qid
 from marginrank.data.validation import (
     check_amounts,
@@ -17,7 +18,6 @@ from marginrank.data.validation import (
     check_matrix,
     check_pairs,
     check_weights,
-    split_frame,
 )
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_positive

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.data.queries import group_rows, one_query
 from marginrank.data.query_normalization import minmax_by_query
-from marginrank.designs.compared import column_scale
+from marginrank.designs.compared import ComparedRows, column_scale, column_transform
+from marginrank.designs.scaling import resolve_scale
 from marginrank.exceptions import MarginRankError
 
 STORAGES = [np.array, sparse.csr_array, sparse.csr_matrix]
@@ -168,3 +170,86 @@ def test_a_range_beyond_float64_is_refused():
     X = np.array([[1.0, -1.7e308], [2.0, 1.7e308]])
     with pytest.raises(MarginRankError, match=r"Column 1 of X goes from -1\.7e\+308 to 1\.7e\+308, which"):
         column_scale(X, "minmax")
+
+
+# "auto"
+
+
+def by_definition(X, qid):
+    """Return what "auto" means, from all pairs of rows of each query."""
+    varies = np.zeros(X.shape[1], dtype=bool)
+    for query in np.unique(qid):
+        rows = X[qid == query]
+        varies |= (rows[:, None] != rows[None, :]).any(axis=(0, 1))
+    widths = (X.max(axis=0) - X.min(axis=0))[varies]
+    return "standard" if len(widths) and widths.max() > 100.0 * widths.min() else None
+
+
+def resolved(X, qid, place=np.array, **more):
+    order = np.argsort(qid, kind="stable")
+    ptr = np.searchsorted(np.sort(qid), np.unique(qid)).tolist()
+    compared = ComparedRows(query_ptr=np.array([*ptr, len(qid)], dtype=np.int64))
+    return column_transform(place(X[order]), None, compared, scale="auto", n_threads=2, **more)
+
+
+@pytest.mark.parametrize("place", [np.array, sparse.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("seed", range(20))
+def test_auto_is_standard_where_ranges_differ_a_hundredfold_by_definition(seed, place):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 6)) * rng.lognormal(0.0, 1.5, 6) * (rng.random((40, 6)) < 0.5)
+    qid = rng.integers(0, 12, 40)
+    X[:, 0] = 1e9 * qid  # varies between queries only
+    found = resolved(X, qid, place)
+    assert found.scaled_by == by_definition(X, qid)
+    assert (found.scale is None) == (found.scaled_by is None)
+
+
+def test_both_answers_occur_in_the_test_above():
+    answers = set()
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(40, 6)) * rng.lognormal(0.0, 1.5, 6) * (rng.random((40, 6)) < 0.5)
+        qid = rng.integers(0, 12, 40)
+        X[:, 0] = 1e9 * qid
+        answers.add(by_definition(X, qid))
+    assert answers == {None, "standard"}
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(100.0, None), (100.1, "standard"), (1e300, "standard")])
+def test_auto_asks_for_more_than_a_hundredfold(factor, expected):
+    X = np.array([[0.0, 0.0], [1.0, factor], [0.5, 0.0]])
+    assert resolved(X, np.zeros(3, dtype=int)).scaled_by == expected
+
+
+def test_auto_measures_ranges_beyond_float64():
+    top = np.finfo(float).max
+    X = np.array([[-top, -1.0], [top, 1.0]])
+    statistics = ColumnStatistics(X[0], X[1], [0.0, 0.0], [1.0, 1.0], [1.0, 1.0], [0.0, 0.0], 2)
+    assert resolve_scale("auto", statistics) == "standard"
+    alike = ColumnStatistics([-top] * 2, [top] * 2, [0.0] * 2, [1.0] * 2, [1.0] * 2, [0.0] * 2, 2)
+    assert resolve_scale("auto", alike) is None
+
+
+def test_auto_divides_nothing_where_all_columns_are_constant():
+    assert resolved(np.ones((4, 2)), np.zeros(4, dtype=int)).scaled_by is None
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1e-6, None), (1e6, "standard")])
+def test_a_rare_column_counts_for_auto_if_it_is_large_not_if_it_is_small(size, expected):
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    X[:, 2] = 0.0
+    X[7, 2] = size
+    for place in (np.array, sparse.csr_array):
+        assert resolved(X, np.zeros(2000, dtype=int), place).scaled_by == expected
+
+
+def test_a_part_takes_over_what_auto_became_for_all_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    X[:20] *= [1.0, 1000.0]
+    qid = np.arange(40) // 10
+    whole = resolved(X, qid)
+    part = resolved(X[20:], qid[20:], whole=whole)
+    assert whole.scaled_by == part.scaled_by == "standard"
+    assert resolved(X[20:], qid[20:]).scaled_by is None
+    np.testing.assert_allclose(part.scale, X[20:].std(axis=0))

@@ -184,7 +184,7 @@ BAD_PARAMETERS = [
     ({"loss": None}, "loss must be one of"),
     ({"solver": "sgd"}, "solver must be one of 'auto', 'lbfgs', 'bundle', 'newton'; got 'sgd'"),
     ({"weighting": "rows"}, "weighting must be one of 'pairs', 'queries'; got 'rows'"),
-    ({"scale": "robust"}, "scale must be one of None, 'standard', 'minmax'; got 'robust'"),
+    ({"scale": "robust"}, "scale must be one of None, 'auto', 'standard', 'minmax'; got 'robust'"),
     ({"scale": True}, "scale must be one of"),
     ({"alpha": 0.0}, "alpha must be a positive, finite number or 'auto'; got 0.0"),
     ({"alpha": -1}, "alpha must be a positive, finite number or 'auto'; got -1"),

@@ -295,8 +295,8 @@ def test_alpha_auto_by_folds_shares_planes_within_each_fold():
     # Three folds and the final model, each counted as whole passes over its own rows.
     assert model.n_passes_ < 4 * 3.5 * hardest
     figures = model.validation_curve_
-    assert model.alpha_ == grid[np.argmax(figures)]
-    assert model.best_score_ == figures.max()
+    assert model.alpha_ == grid[np.argmax(figures >= (1.0 - 1e-3) * figures.max())]  # within tol is equal
+    assert model.best_score_ == figures[grid == model.alpha_][0]
 
 
 # score, models and pipelines

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from marginrank import RankingData, RankRLS, RankSVM, StructuredRankSVM
-from marginrank.data import validation
+from marginrank.data import ranking_data, validation
 from marginrank.designs import MatrixDesign
 from marginrank.losses import LeastSquaresLoss
 from marginrank.training import problems
@@ -78,13 +78,14 @@ def test_no_search_by_folds_makes_a_subset_of_the_data(monkeypatch, ranker):
 @pytest.mark.parametrize("ranker", [RankSVM, RankRLS, StructuredRankSVM])
 def test_a_plain_fit_checks_x_once_and_splits_frames_once(monkeypatch, ranker):
     calls = []
-    for name in ("check_matrix", "split_frame", "check_finite"):
-        original = getattr(validation, name)
+    places = {"check_matrix": validation, "split_frame": ranking_data, "check_finite": validation}
+    for name, module in places.items():
+        original = getattr(module, name)
 
         def counting(*arguments, name=name, original=original, **named):
             calls.append(name)
             return original(*arguments, **named)
 
-        monkeypatch.setattr(validation, name, counting)
+        monkeypatch.setattr(module, name, counting)
     ranker(tol=0.1).fit(X[:, :5], Y, qid=QID)
     assert sorted(calls) == ["check_finite", "check_matrix", "split_frame"]

@@ -6,6 +6,7 @@ from sklearn.model_selection import GroupKFold
 
 from marginrank import RankingData
 from marginrank.exceptions import MarginRankError
+from marginrank.training.paired_parts import pooled
 from marginrank.training.selection import Search, check_alphas, default_alphas
 
 ALPHAS = np.array([1.0, 0.1, 0.01, 0.001])
@@ -68,16 +69,69 @@ def test_metrics_of_which_more_is_better_are_maximised():
     assert Search(metric="ndcg@10").select(ALPHAS, values).alpha == 0.1
 
 
-def test_one_standard_error_takes_the_largest_alpha_that_is_as_good_as_the_best():
-    values = np.array([[0.32, 0.27, 0.2, 0.4], [0.46, 0.41, 0.4, 0.4]])
-    best, modest = Search().select(ALPHAS, values), Search(rule="one_se").select(ALPHAS, values)
-    assert (best.alpha, modest.alpha) == (0.01, 1.0)
+def paired_error(values, index, weight=None):
+    """The standard error of the mean difference to one alpha, written out."""
+    weight = np.ones(len(values)) if weight is None else weight
+    share = weight / weight.sum()
+    found = []
+    for k in range(values.shape[1]):
+        difference = values[:, k] - values[:, index]
+        spread = sum(s**2 * (d - share @ difference) ** 2 for s, d in zip(share, difference, strict=True))
+        found.append(np.sqrt(spread * len(values) / (len(values) - 1)))
+    return np.array(found)
 
 
-def test_one_standard_error_is_one_and_not_two():
-    # The best is 0.3 with an error of 0.1: 0.39 is within one of it, 0.45 within two.
-    values = np.array([[0.45, 0.39, 0.2, 0.5], [0.45, 0.39, 0.4, 0.5]])
-    assert Search(rule="one_se").select(ALPHAS, values).alpha == ALPHAS[1]
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_error_of_a_difference_is_that_of_the_differences_by_part(weighted):
+    rng = np.random.default_rng(0)
+    values, weight = rng.random((20, 4)), rng.random(20) if weighted else None
+    selection = Search().select(ALPHAS, values, weight)
+    assert selection.diff_std[selection.index] == 0.0
+    np.testing.assert_allclose(selection.diff_std, paired_error(values, selection.index, weight), rtol=1e-12)
+
+
+def test_queries_of_folds_are_pooled_with_the_weights_that_the_mean_of_the_folds_gives_them():
+    rng = np.random.default_rng(1)
+    tables = [rng.random((4, n)) for n in (3, 5, 9)]
+    weights = [None, rng.random(5), None]
+    tables[2][:, 4] = np.nan  # a query that does not count
+    parts = pooled(tables, weights)
+    counted = [t[:, ~np.isnan(t).any(axis=0)] for t in tables]
+    means = [np.average(t, axis=1, weights=w) for t, w in zip(counted, weights, strict=True)]
+    np.testing.assert_allclose(parts.weight @ parts.values, np.mean(means, axis=0), rtol=1e-12)
+    assert parts.n_counted == 3 + 5 + 8
+    selection = Search().select(ALPHAS, np.array(means), paired=parts)
+    expected = paired_error(parts.values, selection.index, parts.weight)
+    np.testing.assert_allclose(selection.diff_std, expected, rtol=1e-12)
+    np.testing.assert_allclose(selection.std, np.std(means, axis=0, ddof=1) / np.sqrt(3))
+
+
+def test_queries_that_are_all_hard_or_easy_do_not_hide_that_an_alpha_is_worse():
+    rng = np.random.default_rng(2)
+    hardness = rng.random(30)
+    values = hardness[:, None] + np.array([0.02, 0.0, 0.01, 0.03]) + 1e-4 * rng.random((30, 4))
+    selection = Search(rule="one_se").select(ALPHAS, values)
+    assert selection.std[1] > 0.03  # one standard error of the figure would take the largest
+    assert selection.alpha == 0.1
+
+
+def test_the_careful_rule_goes_by_half_of_the_error_of_the_difference():
+    # Differences to the best of 0.02 on average; their errors are 0.05 and 0.03.
+    values = np.array([[0.20, 0.20, 0.20, 0.3], [0.30, 0.30, 0.30, 0.4]])
+    values[:, 0] += [0.02 + 0.05, 0.02 - 0.05]
+    values[:, 1] += [0.02 + 0.03, 0.02 - 0.03]
+    careful = Search(rule="one_se").select(ALPHAS, values)
+    np.testing.assert_allclose(careful.diff_std[:3], [0.05, 0.03, 0.0], atol=1e-12)
+    assert careful.alpha == ALPHAS[0]
+    assert Search(rule="one_se").select(ALPHAS[1:], values[:, 1:]).alpha == ALPHAS[2]
+
+
+def test_figures_within_the_resolution_are_ties_and_the_largest_alpha_wins():
+    values = np.array([[0.3006, 0.3002, 0.3, 0.31]])
+    chosen = {r: Search(resolution=r).select(ALPHAS, values).alpha for r in (0.0, 1e-3, 3e-3)}
+    assert chosen == {0.0: 0.01, 1e-3: 0.1, 3e-3: 1.0}
+    higher = Search(metric="ndcg@10", resolution=1e-3).select(ALPHAS, 1.0 - values)
+    assert higher.alpha == 1.0  # 0.6994 and 0.7 are within a thousandth of 0.7
 
 
 def test_the_largest_of_the_best_alphas_is_taken_in_any_order():

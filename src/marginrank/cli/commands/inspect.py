@@ -109,5 +109,5 @@ def _advice(found: Inspection) -> list[tuple[str, str]]:
     if found.n_pairs == 0:
         advice.append(("nothing to rank", "no query has two different labels; is the query id right?"))
     if found.badly_scaled_features:
-        advice.append(("advice", "train with --scale standard"))
+        advice.append(("advice", "keep --scale auto, or train with --scale standard"))
     return advice

@@ -16,7 +16,14 @@ from marginrank.cli.options import shared as options
 from marginrank.cli.options.path_methods import choose_path, compute_path, path_options
 from marginrank.cli.output.path_curve import Curve, measure_path, print_curve, write_curve
 from marginrank.cli.output.path_plot import check_plot, write_plot
-from marginrank.cli.output.printing import counted, print_facts, print_json, rounded, seconds_for_people
+from marginrank.cli.output.printing import (
+    counted,
+    print_facts,
+    print_json,
+    rounded,
+    scale_fact,
+    seconds_for_people,
+)
 from marginrank.cli.output.progress import PathBar
 from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory
@@ -190,6 +197,7 @@ def _report(path: Any, curve: Curve, rule: str, rows: RankingData) -> dict[str, 
         "queries": rows.n_queries,
         "features": rows.n_features,
         "status": path.status_,
+        "scale": getattr(path, "scale_", None),
         "alpha_max": float(curve.alphas[0]),
         "alpha_min": path.alpha_min_,
         "eps": getattr(path, "eps", None),
@@ -221,6 +229,7 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
     sizes = f"{counted(report['rows'], 'row')}, {counted(report['queries'], 'query')}"
     facts = [
         ("trained on", sizes),
+        *scale_fact(report),
         ("path", f"alpha {report['alpha_max']:.3g} to {report['alpha_min']:.3g}, {certificate}"),
         ("took", f"{work}, {seconds_for_people(report['seconds'])}"),
     ]

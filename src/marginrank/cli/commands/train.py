@@ -23,7 +23,14 @@ from marginrank.cli.options.methods import (
     selects,
     selects_by,
 )
-from marginrank.cli.output.printing import counted, print_facts, print_json, rounded, seconds_for_people
+from marginrank.cli.output.printing import (
+    counted,
+    print_facts,
+    print_json,
+    rounded,
+    scale_fact,
+    seconds_for_people,
+)
 from marginrank.cli.output.progress import train_with_bar
 from marginrank.cli.workers.connection import in_words
 from marginrank.cli.workers.training import Trained, WorkerJob, training_over_workers
@@ -147,6 +154,7 @@ def _report(ranker: Any, done: Trained) -> dict[str, Any]:
         "pairs": getattr(ranker, "n_pairs_", None),
         "alpha": ranker.alpha_,
         "gamma": getattr(ranker, "gamma_", None),
+        "scale": ranker.scale_,
         "objective": ranker.objective_,
         "lower_bound": ranker.lower_bound_,
         "gap": ranker.gap_,
@@ -184,6 +192,7 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
     passes = "1 pass" if report["passes"] == 1.0 else f"{report['passes']:g} passes"
     return [
         ("trained on", _sizes(report)),
+        *scale_fact(report),
         *_selected(report),
         ("objective", f"{report['objective']:.6f}, {_certificate(report)}"),
         ("took", f"{passes} over the data, {seconds_for_people(report['seconds'])}"),

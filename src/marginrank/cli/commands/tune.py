@@ -26,6 +26,7 @@ from marginrank.cli.output.printing import (
     print_json,
     print_table,
     rounded,
+    scale_fact,
     seconds_for_people,
 )
 from marginrank.cli.output.progress import TrainingBar
@@ -151,6 +152,7 @@ def _report(ranker: Any, files: TrainingFiles, rows: RankingData) -> dict[str, A
         "selected_on": files.eval_set,
         "search": search,
         "alpha": ranker.alpha_,
+        "scale": ranker.scale_,
         "value": ranker.best_score_,
         "end_of_grid": ends.get(best["alpha"]),
         "passes": ranker.n_passes_,
@@ -180,6 +182,7 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
     sizes = f"{counted(report['rows'], 'row')}, {counted(report['queries'], 'query')}"
     facts = [
         ("trained on", f"{sizes}; measured {on}"),
+        *scale_fact(report),
         ("chosen", f"alpha {report['alpha']:.3g}: {report['metric']} {rounded(report['value'])}"),
         ("took", f"{report['passes']:g} passes over the data, {seconds_for_people(report['seconds'])}"),
     ]

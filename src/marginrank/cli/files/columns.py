@@ -157,8 +157,10 @@ def _scores_by_chunk(
     return [score for scores in chunks for score in scores]
 
 
-def aligned(data: RankingData, like: RankingData, ignore_unknown: bool, first: int = 1) -> RankingData:
-    """Return data with the columns of the training data; features are counted from ``first``."""
+def aligned(
+    data: RankingData, like: RankingData | RankingModel, ignore_unknown: bool, first: int = 1
+) -> RankingData:
+    """Return data with the columns of the training data or a model; features are counted from ``first``."""
     if like.feature_names is not None and data.feature_names is not None:
         X = model_matrix(data, like.n_features, like.feature_names)
     else:

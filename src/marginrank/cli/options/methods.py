@@ -32,21 +32,16 @@ METHODS = {
 }
 # An option that only one method has chooses it.
 _CHOOSERS = {"target": "structured", "kernel": "kernel"}
+_UNSCALED = "none"
 _STRUCTURED, _KERNELS = "Structured ranking (--target)", "Kernels (--kernel)"
-
-
-def _scale(context: click.Context, parameter: click.Parameter, value: str) -> str | None:
-    return None if value == "none" else value
 
 
 scale: Decorator = option(
     "--scale",
     group=MOST_USED,
-    type=click.Choice(["none", *get_args(Scale)]),
-    default="none",
-    show_default=True,
-    callback=_scale,
-    help="Divide the features by their standard deviation or range; folded into the model.",
+    type=click.Choice(["auto", _UNSCALED, *get_args(Scale)]),
+    help="Divide the features by their standard deviation or range; folded into the model. auto: by the "
+    "standard deviation if ranges differ more than 100-fold.  [default: auto]",
 )
 weighting: Decorator = option(
     "--weighting",
@@ -225,11 +220,23 @@ def _takes(method: str, parameter: str) -> bool:
     return parameter in signature(_estimator(method)).parameters
 
 
+def given_parameters(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that were given, as Python takes them.
+
+    Examples
+    --------
+    >>> given_parameters({"scale": "none", "alpha": 0.1, "solver": None})
+    {'scale': None, 'alpha': 0.1}
+    """
+    parameters = {key: value for key, value in given.items() if value is not None}
+    return parameters | ({"scale": None} if parameters.get("scale") == _UNSCALED else {})
+
+
 def check_parameters(name: str, given: dict[str, Any], *, pairs: bool) -> dict[str, Any]:
     """Return the parameters that were given; one that the method does not have is misuse."""
     if pairs and not hasattr(_estimator(name), "fit_pairs"):
         raise click.UsageError(f"--pairs is not for --method {name}, which ranks labelled rows of queries.")
-    parameters = {key: value for key, value in given.items() if value is not None}
+    parameters = given_parameters(given)
     for key in parameters:
         if not _takes(name, key):
             owners = " or ".join(f"--method {method}" for method in METHODS if _takes(method, key))

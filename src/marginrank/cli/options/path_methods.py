@@ -12,7 +12,7 @@ import click
 
 from marginrank.choices import Graph, KernelName
 from marginrank.cli.command import MOST_USED, Decorator, option, spelled, with_options
-from marginrank.cli.options.methods import STRUCTURED_OPTIONS, scale, weighting
+from marginrank.cli.options.methods import STRUCTURED_OPTIONS, given_parameters, scale, weighting
 from marginrank.data import RankingData
 from marginrank.losses import QUERY_LOSSES
 
@@ -97,7 +97,7 @@ def _takes(name: str, parameter: str) -> bool:
 
 def choose_path(named: str | None, given: dict[str, Any], *, pairs: bool) -> tuple[str, dict[str, Any]]:
     """Return which path was asked for, and its parameters; one that it does not have is misuse."""
-    parameters = {key: value for key, value in given.items() if value is not None}
+    parameters = given_parameters(given)
     if named in ("rankrls", "structured") and "kernel" in parameters:
         raise click.UsageError("--kernel is for --method ranksvm.")
     implied = "kernel" if "kernel" in parameters else "structured" if "target" in parameters else "ranksvm"

@@ -60,6 +60,17 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}"
 
 
+def scale_fact(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what the features were divided by, if they were.
+
+    Examples
+    --------
+    >>> scale_fact({"scale": "standard"}), scale_fact({"scale": None})
+    ([('scale', 'standard, folded into the model')], [])
+    """
+    return [] if report["scale"] is None else [("scale", f"{report['scale']}, folded into the model")]
+
+
 def bytes_for_people(size: float) -> str:
     """Return a size in the unit that fits.
 
