@@ -343,6 +343,9 @@ def _model_calls(folder: Path) -> dict[str, list[Call]]:
             Call(found.export, {"target": "sql", "file": folder / "export.sql"}, ("table", "qid_column")),
         ],
         "RankingModel.from_estimator": [Call(marginrank.RankingModel.from_estimator, {"estimator": ranker})],
+        "RankingModel.from_weights": [
+            Call(marginrank.RankingModel.from_weights, {"source": b"1:0.5 2:-1\n", "program": "ranklib"})
+        ],
         "RankingModel.load": [Call(marginrank.RankingModel.load, {"file": file})],
         "RankingModel.predict": [Call(found.predict, {"X": X})],
         "RankingModel.save": [Call(found.save, {"file": folder / "again.mrk"})],

@@ -1,6 +1,5 @@
 """Wrong values for the options of the commands: an exit code and a sentence that names the option."""
 
-import importlib
 import re
 
 import click
@@ -8,7 +7,7 @@ import pytest
 from base_calls import LETOR, SCORES, X
 
 from marginrank import RankingModel
-from marginrank.cli.app import COMMANDS, run
+from marginrank.cli.app import COMMANDS, command_of, run
 from marginrank.exceptions import shown_path
 
 WRONG_TEXTS = ["", "abc", "-1", "0", "0.0", "nan", "inf", "-inf", "1e400", str(2**31), str(2**63), "9" * 400]
@@ -33,6 +32,7 @@ ARGUMENTS = {
     "convert": ["data.txt", "out.csv"],
     "evaluate": ["data.txt", "scores.txt"],
     "export": ["model.mrk", "--to", "json", "-o", "export.json"],
+    "import": ["weights.txt", "--from", "ranklib", "-o", "imported.mrk"],
     "inspect": ["data.txt"],
     "path": ["data.txt"],
     "predict": ["model.mrk", "data.txt"],
@@ -42,7 +42,7 @@ ARGUMENTS = {
 
 
 def options_of(command):
-    found = getattr(importlib.import_module(f"marginrank.cli.commands.{command}"), command)
+    found = command_of(command)
     return [
         one
         for one in found.params
@@ -58,6 +58,7 @@ OPTIONS = [(command, option) for command in COMMANDS if command != "tune" for op
 def folder(tmp_path_factory):
     found = tmp_path_factory.mktemp("commands")
     (found / "data.txt").write_bytes(LETOR)
+    (found / "weights.txt").write_text("1:0.5 2:-1\n")
     (found / "scores.txt").write_text("".join(f"{score}\n" for score in SCORES[:4]))
     RankingModel([1.0] * X.shape[1]).save(found / "model.mrk")
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
@@ -21,6 +22,7 @@ COMMANDS = {
     "convert": "Read SOURCE and write it to DESTINATION in another format.",
     "evaluate": "Measure SCORES, one a line, against the labels of DATA.",
     "export": "Write MODEL for another program.",
+    "import": "Make a model of SOURCE, which another program has written.",
     "inspect": "Look through DATA before training on it.",
     "path": "Compute the models of every alpha on DATA, and choose one.",
     "predict": "Score the rows of DATA with MODEL, in their order.",
@@ -30,6 +32,13 @@ COMMANDS = {
 }
 
 
+def command_of(name: str) -> click.Command:
+    """Return a command of ``COMMANDS``; one called as a word of Python has an underscore there."""
+    word = f"{name}_" if iskeyword(name) else name
+    command: click.Command = getattr(import_module(f"marginrank.cli.commands.{word}"), word)
+    return command
+
+
 class _Commands(click.Group):
     """A group that imports a command only when it is wanted."""
 
@@ -37,10 +46,7 @@ class _Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        command: click.Command = getattr(import_module(f"marginrank.cli.commands.{name}"), name)
-        return command
+        return command_of(name) if name in COMMANDS else None
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,7 +190,7 @@ def _write(written: Written, path: str | None, file: Any) -> dict[str, str]:
 
 
 def _command(command: str, files: Mapping[str, str]) -> str:
-    """Return a command with the files in it; words in braces stay where nothing was written."""
+    """Return a command with the files in it, quoted for a shell; words in braces stay without a file."""
     for name, path in files.items():
-        command = command.replace(f"{{{name}}}", path)
+        command = command.replace(f"{{{name}}}", shlex.quote(path))
     return command

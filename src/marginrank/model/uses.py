@@ -1,18 +1,24 @@
-"""What can be done with a model besides scoring: carry it into other programs."""
+"""What can be done with a model besides scoring: carry it into other programs, and from them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from marginrank.data import RankingData
 from marginrank.exceptions import ParameterError
 from marginrank.model.columns import model_matrix
+from marginrank.parameters import as_list, check_choice, check_count
 
 if TYPE_CHECKING:
     from marginrank.export import Export
     from marginrank.export.base import ExportedModel, Normalizers
+    from marginrank.io.sources import Source
+    from marginrank.model.ranking_model import RankingModel
+
+# A weight is kept for each.
+_MOST_FEATURES = 10_000_000
 
 
 class ModelUses:
@@ -104,3 +110,58 @@ class ModelUses:
             qid_column=qid_column,
             rows=rows,
         )
+
+    @classmethod
+    def from_weights(
+        cls,
+        source: Source,
+        program: str,
+        *,
+        n_features: int | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> RankingModel:
+        """Make a model of the weights that another program has learnt.
+
+        Parameters
+        ----------
+        source : path, binary file object or bytes
+            A model file of the program, a linear model as text; gzip is recognised.
+        program : {"ranklib", "svmrank", "liblinear"}
+            Which program: RankLib (coordinate ascent, linear regression, AdaRank), SVM^rank and SVM^light
+            with a linear kernel, or LIBLINEAR (ranking, regression, two classes).
+        n_features : int, optional
+            Number of columns; by default that of the file, or the largest number in it.
+        feature_names : sequence of str, optional
+            Names of the columns, the first of which is feature 1 of the file.
+
+        Returns
+        -------
+        RankingModel
+            A linear model with the scores of the program, up to rounding.
+
+        Examples
+        --------
+        >>> from marginrank import RankingModel
+        >>> model = RankingModel.from_weights(b"1:0.5 2:-2.0", "ranklib")
+        >>> model.predict([[2.0, 1.0]])
+        array([-1.])
+        """
+        # Not above: who only scores need not wait for it.
+        from marginrank.export.weights_files import PROGRAMS, read_weights, width_of
+
+        check_choice("program", program, PROGRAMS)
+        found = read_weights(source, program)
+        names = None if feature_names is None else as_list(feature_names)
+        if n_features is not None:
+            n_features = check_count(n_features, "n_features", most=_MOST_FEATURES)
+        elif names is not None:
+            n_features = max(len(names), found.n_features)
+        about = {"imported_from": program, **found.about}
+        make = cast("type[Any]", cls)
+        model: RankingModel = make(
+            found.dense(width_of(found, n_features)),
+            intercept=found.intercept,
+            feature_names=feature_names,
+            metadata=about,
+        )
+        return model

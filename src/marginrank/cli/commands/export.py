@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -26,7 +27,11 @@ from marginrank.model import RankingModel
     "--to", "target", group=MOST_USED, type=click.Choice(list(TARGETS)), required=True, help="Where it goes."
 )
 @option(
-    "-o", "--output", "file", group=MOST_USED, required=True, help="The file to write; - is standard output."
+    "-o",
+    "--output",
+    "file",
+    group=MOST_USED,
+    help="The file to write; - is standard output. Without it --check alone is done.",
 )
 @option(
     "--feature-set",
@@ -68,7 +73,7 @@ from marginrank.model import RankingModel
 def export(
     model: str,
     target: str,
-    file: str,
+    file: str | None,
     feature_set: str | None,
     normalizers: str | None,
     check: str | None,
@@ -89,10 +94,14 @@ def export(
     \b
     Examples:
       marginrank export model.mrk --to elasticsearch --feature-set products -o model.json
-      marginrank export model.mrk --to solr -o model.json --check test.txt
+      marginrank export model.mrk --to solr --check test.txt
       marginrank export model.mrk --to sql --table candidates -o model.sql
     """
     keep_apart([file], [model, check, names])
+    if file is None and check is None:
+        raise click.UsageError(
+            "Give -o for a file to write, --check for data to check an export on, or both."
+        )
     if file == "-" and as_json:
         raise click.UsageError("The report of --json and the model would mix on standard output.")
     for parameter, path in (("check", check), ("names", names)):
@@ -107,7 +116,7 @@ def export(
     with interrupts.orderly(writes=True):
         written = loaded.export(
             target,
-            sys.stdout.buffer if file == "-" else file,
+            io.BytesIO() if file is None else sys.stdout.buffer if file == "-" else file,
             names=None if names is None else [line.text.strip() for line in text_lines(names)],
             model_name=model_name,
             feature_set=feature_set,
@@ -127,7 +136,7 @@ def _report(written: Export) -> dict[str, object]:
         "target": written.target,
         "files": list(written.files),
         "features": list(written.features),
-        "commands": list(written.commands),
+        "commands": list(written.commands) if written.files else [],
         "check": None if written.check is None else vars(written.check),
     }
 
@@ -139,5 +148,5 @@ def _print(written: Export) -> None:
     click.echo(f"{counted(len(written.features), 'feature')} in use", err=True)
     if written.check is not None:
         click.echo(f"checked on {written.check}", err=True)
-    for command in written.commands:
+    for command in written.commands if written.files else ():
         click.echo(command, err=True)

@@ -50,3 +50,22 @@ def test_refusals_name_options(cli, folder):
     assert done.returncode == 1
     assert "--to sql" in done.stderr
     assert not (folder / "m.json").exists()
+
+
+def test_the_check_alone_writes_nothing(cli, folder):
+    before = {path.name for path in folder.iterdir()}
+    done = cli("export", "model.mrk", "--to", "solr", "--check", "test.txt")
+    assert done.returncode == 0, done.stderr
+    assert "checked on 4 rows of 2 queries: of 2 pairs 0 change their order" in done.stderr
+    assert "curl" not in done.stderr
+    assert {path.name for path in folder.iterdir()} == before
+    done = cli("export", "model.mrk", "--to", "solr")
+    assert done.returncode == 2
+    assert "-o" in done.stderr
+    assert "--check" in done.stderr
+
+
+def test_commands_quote_the_names_of_files(cli, folder):
+    done = cli("export", "model.mrk", "--to", "solr", "-o", "my model.json")
+    assert done.returncode == 0, done.stderr
+    assert "--data-binary @'my model.json'" in done.stderr
