@@ -28,8 +28,8 @@ from marginrank import KernelRankSVM, RankingData
 from marginrank.designs import mapped_design
 from marginrank.feature_maps import FeatureMap, FourierFeatures, NystroemFeatures
 from marginrank.losses import QUERY_LOSSES
-from marginrank.objective import Objective
 from marginrank.solvers import SOLVERS
+from marginrank.solvers.objective import Objective
 from marginrank.system.threads import default_threads, one_blas_thread
 
 N_ROWS, N_FEATURES, N_COMPONENTS = 69_623, 46, 2_000

@@ -23,9 +23,9 @@ from linear import tf_idf
 from marginrank import RankingData
 from marginrank.designs import MatrixDesign
 from marginrank.losses import QUERY_LOSSES
-from marginrank.objective import Objective
 from marginrank.paths import rank_path
 from marginrank.solvers import CuttingPlanes, QuasiNewton
+from marginrank.solvers.objective import Objective
 from marginrank.system.threads import default_threads, one_blas_thread
 
 TOP, BOTTOM, N_ALPHAS = 2e-2, 2e-6, 21

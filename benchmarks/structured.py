@@ -26,8 +26,8 @@ from marginrank.data import TrainingView
 from marginrank.designs import MatrixDesign
 from marginrank.losses import HingeLoss, Loss
 from marginrank.losses.structured import CombinedLoss, TargetOptions, structured_loss
-from marginrank.objective import Objective
 from marginrank.solvers import Bundle, QuasiNewton
+from marginrank.solvers.objective import Objective
 from marginrank.system.threads import default_threads, one_blas_thread
 
 GOOD = 2.0

@@ -32,9 +32,7 @@ rounding taken off. Errors are kept by column: one column of values around 1e8 d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
+from typing import NamedTuple
 
 #: Half the distance from 1 to the next number.
 UNIT = 2.0**-53
@@ -44,8 +42,7 @@ LATER = 16
 TINY = 1e-290
 
 
-@dataclass(frozen=True)
-class LossRounding:
+class LossRounding(NamedTuple):
     """How far a loss and its gradient may be off, at scores that are taken as they are.
 
     Attributes
@@ -63,8 +60,7 @@ class LossRounding:
     shift: float = 0.0
 
 
-@dataclass(frozen=True)
-class PlaneRounding:
+class PlaneRounding(NamedTuple):
     """How far the plane ``R(v) >= a.v + b`` of a point may be off; all zero for one that is exact.
 
     Attributes
@@ -91,24 +87,3 @@ def upward(x: float, steps: float = 4.0) -> float:
     (True, 0.0)
     """
     return x * (1.0 + 2.0 * steps * UNIT)
-
-
-def relative_gap(upper: float, bound: float) -> float:
-    """Return how far a value may be from the optimum, relative to it: from 0 to 1, and rounded upward.
-
-    Parameters
-    ----------
-    upper : float
-        What the value is at most.
-    bound : float
-        What the optimum is at least, and at least 0.
-
-    Examples
-    --------
-    >>> relative_gap(2.0, 1.0), relative_gap(1.0, 1.0), relative_gap(0.0, 0.0), relative_gap(1.0, 0.0)
-    (0.5000000000000004, 0.0, 0.0, 1.0)
-    """
-    if not upper > bound:
-        return 0.0
-    gap = upward((upper - bound) / upper)
-    return min(gap, 1.0) if np.isfinite(gap) else 1.0

@@ -7,8 +7,8 @@ import pytest
 from test_solvers import Regression
 
 from marginrank.exceptions import IncompatibleSolverError
-from marginrank.penalties import PENALTIES
 from marginrank.solvers import SOLVERS
+from marginrank.solvers.penalties import PENALTIES
 from toy_penalty import BoundedElasticNet
 
 TOYS = [

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from marginrank.penalties import SQUARED_NORM
 from marginrank.rounding import PlaneRounding
 from marginrank.solvers import SOLVERS, QuasiNewton
+from marginrank.solvers.penalties import SQUARED_NORM
 
 
 class Regression:

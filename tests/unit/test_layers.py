@@ -77,7 +77,7 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 def layer_of() -> dict[str, int]:
     """Return the layer of each room, counted from the top, as the import linter has them."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    (layers,) = (one["layers"] for one in settings["contracts"] if one["type"] == "layers")
+    (layers,) = (one["layers"] for one in settings["contracts"] if one.get("containers") == [PACKAGE])
     return {room.strip(): k for k, layer in enumerate(layers) for room in layer.split("|")}
 
 

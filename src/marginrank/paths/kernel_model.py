@@ -18,7 +18,7 @@ from marginrank.paths.graphs import GraphPairs
 from marginrank.paths.kernel_certificate import certified_values, machine_coefficients, row_roots
 from marginrank.paths.kernel_export import kernel_model_parts
 from marginrank.paths.path_base import PathOrigin, RankPath
-from marginrank.rounding import relative_gap
+from marginrank.solvers.certificate import relative_gap
 from marginrank.system.threads import one_blas_thread
 from marginrank.types import Matrix, Vector
 

@@ -16,7 +16,8 @@ from marginrank.designs.scaling import Scale
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_grid, check_positive
 from marginrank.paths.path_base import PathOrigin, RankPath
-from marginrank.rounding import UNIT, relative_gap, upward
+from marginrank.rounding import UNIT, upward
+from marginrank.solvers.certificate import relative_gap
 from marginrank.solvers.spectral import SpectralPath
 from marginrank.system.threads import resolve_threads
 from marginrank.training.knot_spacing import mixed

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.penalties import Penalty
 from marginrank.rounding import PlaneRounding
+from marginrank.solvers.penalties import Penalty
 from marginrank.types import Vector
 
 

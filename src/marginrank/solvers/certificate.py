@@ -8,7 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
-from marginrank.rounding import relative_gap, upward
+from marginrank.rounding import upward
 from marginrank.solvers.base import Callback, Objective, Point, Progress, SolverResult
 from marginrank.solvers.planes import CuttingPlanes
 from marginrank.types import Vector
@@ -20,6 +20,27 @@ _QP_PRECISION = 0.02
 _HOPELESS = 0.1
 # Gains below this part of the value are chance: sums of a few hundred terms differ by it in their last bits.
 _LAST_DIGITS = 2.0**-44
+
+
+def relative_gap(upper: float, bound: float) -> float:
+    """Return how far a value may be from the optimum, relative to it: from 0 to 1, and rounded upward.
+
+    Parameters
+    ----------
+    upper : float
+        What the value is at most.
+    bound : float
+        What the optimum is at least, and at least 0.
+
+    Examples
+    --------
+    >>> relative_gap(2.0, 1.0), relative_gap(1.0, 1.0), relative_gap(0.0, 0.0), relative_gap(1.0, 0.0)
+    (0.5000000000000004, 0.0, 0.0, 1.0)
+    """
+    if not upper > bound:
+        return 0.0
+    gap = upward((upper - bound) / upper)
+    return min(gap, 1.0) if np.isfinite(gap) else 1.0
 
 
 class Certificate:

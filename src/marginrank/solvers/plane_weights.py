@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import simplex_qp
-from marginrank.penalties import Penalty
+from marginrank.solvers.penalties import Penalty
 from marginrank.types import Vector
 
 # Nearly parallel planes make the pairwise steps short; later calls continue from where this one stopped.

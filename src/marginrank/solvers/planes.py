@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import simplex_qp
-from marginrank.penalties import SQUARED_NORM, Penalty
-from marginrank.penalties.squared_norm import longest
 from marginrank.rounding import UNIT, PlaneRounding, upward
+from marginrank.solvers.penalties import SQUARED_NORM, Penalty
+from marginrank.solvers.penalties.squared_norm import longest
 from marginrank.solvers.plane_weights import MAX_QP_STEPS, improve_weights
 from marginrank.types import Vector
 

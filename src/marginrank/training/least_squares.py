@@ -10,9 +10,9 @@ from time import perf_counter
 import numpy as np
 
 from marginrank.designs import Design
-from marginrank.normal_equations import NormalEquations
-from marginrank.rounding import relative_gap
 from marginrank.solvers import Callback, Progress, ShiftedCG, SolverResult
+from marginrank.solvers.certificate import relative_gap
+from marginrank.solvers.normal_equations import NormalEquations
 from marginrank.training.descents import Descent, Watched
 from marginrank.training.fitting import Place, Solution
 from marginrank.training.least_squares_certificate import Claim, Model, check_models

@@ -14,9 +14,10 @@ import numpy as np
 
 from marginrank.designs.base import Design
 from marginrank.losses.base import Loss
-from marginrank.objective import Objective, Point, find_gradients
-from marginrank.rounding import UNIT, relative_gap, upward
+from marginrank.rounding import UNIT, upward
 from marginrank.solvers import CuttingPlanes
+from marginrank.solvers.certificate import relative_gap
+from marginrank.solvers.objective import Objective, Point, find_gradients
 from marginrank.training.problems import Problem
 from marginrank.types import Array
 

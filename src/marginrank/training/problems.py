@@ -25,7 +25,7 @@ from marginrank.designs.shared_reads import ProductsTogether
 from marginrank.losses import Loss
 from marginrank.metrics import Evaluator
 from marginrank.metrics.evaluator import mean_over_targets, weighted_means
-from marginrank.objective import Objective, natural_alpha
+from marginrank.solvers.objective import Objective, natural_alpha
 from marginrank.system.memory import check_columns
 from marginrank.training.selection import Search
 from marginrank.types import Array, Matrix, Rows, Vector

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import optimize
 
 from marginrank.losses import Loss
-from marginrank.objective import Objective, Point, combination
 from marginrank.rounding import upward
+from marginrank.solvers.objective import Objective, Point, combination
 from marginrank.types import Vector
 
 _STEPS = 8

@@ -18,10 +18,10 @@ import numpy as np
 
 from marginrank.designs import Design
 from marginrank.losses import Loss
-from marginrank.objective import Objective, Point, combination, find_gradients
 from marginrank.rounding import upward
 from marginrank.solvers import Callback, CuttingPlanes, QuasiNewton, Solver, SolverResult
 from marginrank.solvers.inverse_hessian import InverseHessian
+from marginrank.solvers.objective import Objective, Point, combination, find_gradients
 from marginrank.training.knot_spacing import knots_between, steps_between
 from marginrank.training.lower_lines import LowerLines, Node, middle, on_chord
 from marginrank.training.starting_points import Knot, between, combined_start, knot_of, nearest_start

@@ -13,7 +13,7 @@ from marginrank.designs.remote import RemoteDesign
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import QUERY_LOSSES, LeastSquaresLoss
 from marginrank.losses.structured import STRUCTURED_TARGETS, CombinedLoss, structured_loss
-from marginrank.objective import Objective
+from marginrank.solvers.objective import Objective
 from marginrank.storage.chunks import ChunkedMatrix, TreeSum
 from marginrank.storage.engines import RemoteMatrix, SerialEngine, finished_sum, partial_sums, subtrees
 

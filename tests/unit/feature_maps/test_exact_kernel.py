@@ -8,8 +8,8 @@ from kernel_oracle import kernel_values, solve_kernel_ranking
 from marginrank.designs import mapped_design
 from marginrank.feature_maps import NystroemFeatures
 from marginrank.losses import SquaredHingeLoss
-from marginrank.objective import Objective
 from marginrank.solvers import TruncatedNewton
+from marginrank.solvers.objective import Objective
 
 SIZES = [9, 7, 1, 8, 6]
 GAMMA = 0.3

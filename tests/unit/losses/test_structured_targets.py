@@ -14,8 +14,8 @@ from marginrank.losses.structured import (
     TargetOptions,
     structured_loss,
 )
-from marginrank.objective import Objective
 from marginrank.solvers import Bundle, QuasiNewton
+from marginrank.solvers.objective import Objective
 
 every_target = pytest.mark.parametrize(("target", "feature_map"), STRUCTURED_TARGETS)
 both_solvers = pytest.mark.parametrize("solver", [Bundle, QuasiNewton])

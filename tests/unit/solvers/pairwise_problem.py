@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from marginrank.penalties import SQUARED_NORM
 from marginrank.rounding import PlaneRounding
+from marginrank.solvers.penalties import SQUARED_NORM
 
 
 class PairwiseProblem:

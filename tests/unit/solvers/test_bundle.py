@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from marginrank import RankSVM
-from marginrank.penalties import SQUARED_NORM
 from marginrank.solvers.bundle import _next_centre
+from marginrank.solvers.penalties import SQUARED_NORM
 
 
 @pytest.mark.parametrize(("far", "expected"), [(1.0, 1.0), (1e9, 4.0)])

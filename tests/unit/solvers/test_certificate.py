@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from pairwise_problem import random_problem
 
-from marginrank.penalties import SQUARED_NORM
 from marginrank.rounding import PlaneRounding
 from marginrank.solvers.certificate import Certificate
+from marginrank.solvers.penalties import SQUARED_NORM
 from marginrank.solvers.planes import CuttingPlanes
 from toy_penalty import BoundedElasticNet
 

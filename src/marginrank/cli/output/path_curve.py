@@ -11,7 +11,7 @@ from marginrank.cli.files.reading import write_table
 from marginrank.cli.output.printing import print_table, rounded
 from marginrank.data import RankingData
 from marginrank.metrics import Metric
-from marginrank.rounding import relative_gap
+from marginrank.solvers.certificate import relative_gap
 from marginrank.types import Vector
 
 _SHOWN = 11

@@ -1,7 +1,7 @@
 """Penalties: what an objective adds to the risk. ``PENALTIES`` is the only list of their names."""
 
-from marginrank.penalties.base import Penalty
-from marginrank.penalties.squared_norm import SquaredNorm
+from marginrank.solvers.penalties.base import Penalty
+from marginrank.solvers.penalties.squared_norm import SquaredNorm
 
 PENALTIES: dict[str, type[Penalty]] = {
     SquaredNorm.name: SquaredNorm,

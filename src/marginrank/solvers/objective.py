@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from marginrank.designs.base import Design, Evaluation, ProductRounding, scores_at
 from marginrank.losses.base import Loss
-from marginrank.penalties import SQUARED_NORM, Penalty
 from marginrank.rounding import LATER, TINY, UNIT, LossRounding, PlaneRounding, upward
+from marginrank.solvers.penalties import SQUARED_NORM, Penalty
 from marginrank.types import Vector
 
 _SMALLEST_FUSED_STEP = 1e-3

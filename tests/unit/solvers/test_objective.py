@@ -9,8 +9,8 @@ from marginrank.data import RankingData
 from marginrank.designs import ColumnTransform, MatrixDesign, TransformedDesign
 from marginrank.designs.remote import RemoteDesign
 from marginrank.losses import QUERY_LOSSES, HingePreferences
-from marginrank.objective import Objective, natural_alpha
 from marginrank.solvers import SOLVERS
+from marginrank.solvers.objective import Objective, natural_alpha
 from marginrank.storage.engines import RemoteMatrix, SerialEngine
 from toy_penalty import BoundedElasticNet
 
