@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 from marginrank.data import RankingData
 from marginrank.exceptions import ParameterError
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from marginrank.export import Export
     from marginrank.export.base import ExportedModel, Normalizers
     from marginrank.io.sources import Source
-    from marginrank.model.ranking_model import RankingModel
 
 # A weight is kept for each.
 _MOST_FEATURES = 10_000_000
@@ -119,7 +118,7 @@ class ModelUses:
         *,
         n_features: int | None = None,
         feature_names: Sequence[str] | None = None,
-    ) -> RankingModel:
+    ) -> Self:
         """Make a model of the weights that another program has learnt.
 
         Parameters
@@ -158,7 +157,7 @@ class ModelUses:
             n_features = max(len(names), found.n_features)
         about = {"imported_from": program, **found.about}
         make = cast("type[Any]", cls)
-        model: RankingModel = make(
+        model: Self = make(
             found.dense(width_of(found, n_features)),
             intercept=found.intercept,
             feature_names=feature_names,
