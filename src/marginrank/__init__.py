@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from marginrank.feature_maps import FourierFeatures, NystroemFeatures
     from marginrank.io import DiskDataset, dump_letor, load_letor, open_dataset, write_dataset
     from marginrank.model import RankingModel
+    from marginrank.model_selection import QueryKFold, QueryShuffleSplit, ranking_scorer
     from marginrank.paths import kernel_rank_path, rank_path, rank_rls_path, structured_rank_path
 
     __version__: str
@@ -32,6 +33,8 @@ _HOMES = {
     "FourierFeatures": "marginrank.feature_maps",
     "KernelRankSVM": "marginrank.estimators",
     "NystroemFeatures": "marginrank.feature_maps",
+    "QueryKFold": "marginrank.model_selection",
+    "QueryShuffleSplit": "marginrank.model_selection",
     "RankRLS": "marginrank.estimators",
     "RankSVM": "marginrank.estimators",
     "RankingData": "marginrank.data",
@@ -44,6 +47,7 @@ _HOMES = {
     "open_dataset": "marginrank.io",
     "rank_path": "marginrank.paths",
     "rank_rls_path": "marginrank.paths",
+    "ranking_scorer": "marginrank.model_selection",
     "structured_rank_path": "marginrank.paths",
     "write_dataset": "marginrank.io",
 }
@@ -71,6 +75,8 @@ __all__ = [
     "FourierFeatures",
     "KernelRankSVM",
     "NystroemFeatures",
+    "QueryKFold",
+    "QueryShuffleSplit",
     "RankRLS",
     "RankSVM",
     "RankingData",
@@ -84,6 +90,7 @@ __all__ = [
     "open_dataset",
     "rank_path",
     "rank_rls_path",
+    "ranking_scorer",
     "structured_rank_path",
     "write_dataset",
 ]

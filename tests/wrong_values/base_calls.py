@@ -371,6 +371,8 @@ def _metric_calls() -> dict[str, list[Call]]:
         "model_selection.Search": [Call(model_selection.Search, {})],
         "model_selection.check_alphas": [Call(model_selection.check_alphas, {"alphas": [1.0]})],
         "model_selection.default_alphas": [Call(model_selection.default_alphas, {"scale": 1.0})],
+        **_split_calls(),
+        "ranking_scorer": [Call(marginrank.ranking_scorer, {"metric": "ndcg@10"})],
         "regularization.alpha_from": [
             Call(reg.alpha_from, {"name": "svmrank", "value": 1.0, "n_pairs": 9, "n_queries": 3, "n_rows": 9})
         ],
@@ -378,6 +380,19 @@ def _metric_calls() -> dict[str, list[Call]]:
             Call(reg.alpha_to, {"name": "svmrank", "alpha": 1.0, "n_pairs": 9, "n_queries": 3, "n_rows": 9})
         ],
     }
+
+
+def _split_calls() -> dict[str, list[Call]]:
+    calls: dict[str, list[Call]] = {}
+    for cls in (marginrank.QueryKFold, marginrank.QueryShuffleSplit):
+        name, splitter = cls.__name__, cls(2)
+        calls[name] = [Call(lambda cls=cls, **k: list(cls(**k).split(X, groups=QID)), {"n_splits": 2})]
+        calls[f"{name}.split"] = [
+            Call(lambda splitter=splitter, **k: list(splitter.split(**k)), {"X": X, "groups": QID}),
+            Call(lambda splitter=splitter, **k: list(splitter.split(**k)), {"X": X, "qid": QID}, ("qid",)),
+        ]
+        calls[f"{name}.get_n_splits"] = [Call(splitter.get_n_splits, {})]
+    return calls
 
 
 def _file_calls(folder: Path) -> dict[str, list[Call]]:

@@ -38,6 +38,10 @@ _IN_MODEL = ("alpha", "objective", "lower_bound", "gap", "n_iter", "n_pairs", "n
 class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What rankers do once they are fitted; ``predict`` is ``X @ coef_``."""
 
+    # Requested without a word: under metadata routing a ranker is given the queries wherever there are any.
+    __metadata_request__fit = MappingProxyType({"qid": True})
+    __metadata_request__score = MappingProxyType({"qid": True})
+
     weighting: Any = "pairs"
     n_jobs: int | None
     alpha_: float

@@ -8,12 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import lru_cache
-from threading import Lock
+from threading import Lock, current_thread, main_thread
 from typing import Any, TypeVar
 
 import numpy as np
 import threadpoolctl
 from joblib import cpu_count
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 from marginrank.exceptions import ParameterError
@@ -28,13 +29,24 @@ Result = TypeVar("Result")
 def default_threads() -> int:
     """Return the threads to use where nobody said: the processors this process may run on.
 
-    ``OMP_NUM_THREADS`` limits it, as it limits scikit-learn; joblib sets it in its workers, so that
-    parallel fits do not fight over the processors.
+    ``OMP_NUM_THREADS`` limits it, as it limits scikit-learn; joblib sets it in its worker processes, so that
+    parallel fits do not fight over the processors. In its worker threads, where nothing says how many there
+    are, it is 1.
     """
+    if _in_joblib_thread():
+        return 1
     limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     if limit.isdigit() and int(limit) > 0:
         return int(limit)
     return int(cpu_count())
+
+
+def _in_joblib_thread() -> bool:
+    """Whether this thread is one of a pool of joblib's threading backend; worker processes run their own."""
+    if current_thread() is main_thread():
+        return False
+    backend, _ = get_active_backend()
+    return (getattr(backend, "nesting_level", 0) or 0) > 0
 
 
 def resolve_threads(n_jobs: int | None) -> int:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.data.labels import LabelledQueries
+from marginrank.data.query_folds import dealt_by_size
 from marginrank.data.validation import as_array
 from marginrank.exceptions import MarginRankError, ParameterError, shown
 from marginrank.metrics import Evaluator, Metric, parse_metric
@@ -190,17 +191,11 @@ class Search:
             return _given_folds(self.cv, data)
         if data.query_ids is None:
             return _dealt(data.n_rows, int(self.cv), "rows")
-        # Heaviest first, each to the lightest fold: folds of nearly equal size, whatever the order.
         sizes = np.diff(data.query_ptr)
         counted = np.flatnonzero(sizes)
         _check_enough(len(counted), int(self.cv), "queries")
-        rng = np.random.default_rng(_FOLD_SEED)
-        shuffled = rng.permutation(counted)
-        fold_of, load = np.zeros(data.n_queries, dtype=np.int64), np.zeros(int(self.cv))
-        for query in shuffled[np.argsort(-sizes[shuffled], kind="stable")]:
-            lightest = int(np.argmin(load))
-            fold_of[query] = lightest
-            load[lightest] += sizes[query]
+        shuffled = np.random.default_rng(_FOLD_SEED).permutation(counted)
+        fold_of = dealt_by_size(sizes, shuffled, int(self.cv))
         by_row = data.in_original_order(np.repeat(fold_of, sizes))
         return [(np.flatnonzero(by_row != k), np.flatnonzero(by_row == k)) for k in range(int(self.cv))]
 

@@ -122,3 +122,22 @@ def test_the_last_one_out_need_not_be_the_first_one_in():
     assert set(blas_threads()) == {1}
     in_a_thread(lambda: inner.__exit__(None, None, None))
     assert blas_threads() == before
+
+
+def test_threads_of_joblib_have_one_thread_each(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "8")
+    in_threads = joblib.Parallel(n_jobs=2, backend="threading")
+    assert in_threads(joblib.delayed(default_threads)() for _ in range(4)) == [1] * 4
+    assert in_threads(joblib.delayed(resolve_threads)(3) for _ in range(2)) == [3] * 2  # as it was asked for
+    assert joblib.Parallel(n_jobs=1)(joblib.delayed(default_threads)() for _ in range(2)) == [8] * 2
+    assert default_threads() == 8
+
+
+def test_processes_of_joblib_share_the_processors():
+    found = joblib.Parallel(n_jobs=2)(joblib.delayed(default_threads)() for _ in range(2))
+    assert found == [max(1, joblib.cpu_count() // 2)] * 2
+
+
+def test_other_threads_are_not_those_of_joblib():
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(default_threads).result() == joblib.cpu_count()

@@ -1,0 +1,65 @@
+"""Examples that need other programs run: against these where they are installed, else against a recorder."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from marginrank import RankingModel
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "mlflow_logging.py"
+
+
+class Recorder(ModuleType):
+    """What the example calls of MLflow."""
+
+    def __init__(self):
+        super().__init__("mlflow")
+        self.parameters, self.metrics, self.models, self.runs = {}, {}, [], 0
+
+    @contextmanager
+    def start_run(self):
+        self.runs += 1
+        yield
+
+    def log_params(self, parameters):
+        self.parameters.update(parameters)
+
+    def log_metrics(self, metrics):
+        assert all(isinstance(value, int | float) for value in metrics.values())
+        assert not any("@" in name for name in metrics)
+        self.metrics.update(metrics)
+
+    def log_artifact(self, file):
+        self.models.append(RankingModel.load(file))
+
+
+def test_mlflow_gets_parameters_certificate_figures_and_the_model(monkeypatch):
+    recorder = Recorder()
+    monkeypatch.setitem(sys.modules, "mlflow", recorder)
+    spec = importlib.util.spec_from_file_location("mlflow_logging", EXAMPLE)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    example.main()
+    assert recorder.runs == 1
+    assert recorder.parameters["alpha"] == 1e-3
+    assert recorder.metrics["gap"] <= 1e-3
+    assert recorder.metrics["ndcg_at_10"] > 0.8
+    assert recorder.models[0].metadata["estimator"] == "RankSVM"
+
+
+if importlib.util.find_spec("mlflow") is not None:
+
+    @pytest.mark.parametrize("store", ["sqlite:///runs.db"])
+    def test_the_example_runs_with_mlflow(store, tmp_path):
+        settings = {"MLFLOW_TRACKING_URI": store, "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+        done = subprocess.run(
+            [sys.executable, EXAMPLE], cwd=tmp_path, env={**os.environ, **settings}, capture_output=True
+        )
+        assert done.returncode == 0, done.stderr.decode()[-2000:]
+        assert b"ndcg_at_10" in done.stdout
