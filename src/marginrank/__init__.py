@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from marginrank.clicks import inverse_propensity
-    from marginrank.data import ColumnStatistics, RankingData
+    from marginrank.data import RankingData
+    from marginrank.designs import ColumnStatistics
     from marginrank.estimators import KernelRankSVM as KernelRankSVM
     from marginrank.estimators import RankRLS, RankSVM, StructuredRankSVM
     from marginrank.feature_maps import FourierFeatures, NystroemFeatures
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 # Imported at first use: scikit-learn alone takes a second or two, which ``marginrank --help``, or a program
 # that only loads a model, need not wait for.
 _HOMES = {
-    "ColumnStatistics": "marginrank.data",
+    "ColumnStatistics": "marginrank.designs",
     "DiskDataset": "marginrank.io",
     "FourierFeatures": "marginrank.feature_maps",
     "KernelRankSVM": "marginrank.estimators",

@@ -1,8 +1,7 @@
-"""Data as users have them: validated once, rows grouped by query, columns measured."""
+"""Data as users have them: validated once, rows grouped by query."""
 
-from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.data.labels import TrainingView
 from marginrank.data.preference_pairs import TrainingPairs
 from marginrank.data.ranking_data import RankingData, check_data
 
-__all__ = ["ColumnStatistics", "RankingData", "TrainingPairs", "TrainingView", "check_data"]
+__all__ = ["RankingData", "TrainingPairs", "TrainingView", "check_data"]

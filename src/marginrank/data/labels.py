@@ -159,13 +159,13 @@ class LabelledQueries:
         if self.y is None:
             raise MarginRankError("These data hold pairs and no y; training within queries needs y.")
         rows, query_ptr, kept_queries = self._rows_that_weigh(part)
-        weight = take(self.sample_weight, rows)
+        weight, query_weight = take(self.sample_weight, rows), take(self.query_weight, kept_queries)
         return TrainingView(
             rows=rows,
             query_ptr=query_ptr,
             y=self.y if rows is None else self.y[rows],
             sample_weight=None if weight is None or np.all(weight == 1.0) else moderate(weight),
-            query_weight=moderate(take(self.query_weight, kept_queries)),
+            query_weight=None if query_weight is None else moderate(query_weight),
         )
 
     def _rows_that_weigh(self, part: Rows | None) -> tuple[Any, Rows, NDArray[np.bool_] | None]:

@@ -6,7 +6,7 @@ Everything else treats all matrices alike, or asks here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from scipy import sparse
 
 from marginrank import _kernels
 from marginrank.exceptions import MarginRankError
-from marginrank.types import Matrix, MemoryMatrix, Rows, SparseMatrix, Vector
+from marginrank.types import Matrix, MemoryMatrix, Rows, SparseMatrix
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -27,13 +27,6 @@ CSR = {
     ("float64", "int32"): _kernels.CsrF64I32,
     ("float64", "int64"): _kernels.CsrF64I64,
 }
-
-
-class FileRows(Protocol):
-    """Rows of a file that the compiled routines read themselves (``storage.row_files``)."""
-
-    def native(self, rows: Rows | None, shift: Vector | None) -> Any:
-        """Return the compiled view of some rows, less a shift."""
 
 
 def is_sparse(X: object) -> TypeIs[SparseMatrix]:
@@ -162,28 +155,3 @@ def map_blocks(
         return
     taken = X if rows is None else X[rows]
     yield 0, taken.shape[0], function(taken, along)
-
-
-def native_matrix(X: MemoryMatrix | FileRows, rows: Rows | None = None, shift: Vector | None = None) -> Any:
-    """Return the compiled view of a matrix: an array, a CSR matrix, or rows of a file.
-
-    Parameters
-    ----------
-    X : ndarray, CSR matrix or rows of a file
-        The matrix.
-    rows : ndarray of int64, optional
-        Row numbers in the order of the loss, ascending where they lie in a file; by default all rows.
-    shift : ndarray of shape (n_columns,), optional
-        What products subtract from the stored entries of each column.
-
-    Examples
-    --------
-    >>> native_matrix(np.array([[1.0, 2.0]])).n_cols
-    2
-    """
-    if not in_memory(X):
-        return X.native(rows, shift)
-    if not is_sparse(X):
-        return DENSE[X.dtype.name](X, rows, shift)
-    kind = CSR[X.dtype.name, X.indices.dtype.name]
-    return kind(X.data, X.indices, X.indptr, X.shape[1], rows, shift)

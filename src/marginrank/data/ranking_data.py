@@ -123,7 +123,8 @@ class RankingData:
         y, qid, weights = given["y"], given["qid"], {name: given[name] for name in weights}
         X, qid = split_frame(X, qid, group)
         X, names = gate.check_matrix(X)
-        warn_of_id_columns(names)
+        if names is not None:
+            warn_of_id_columns(names)
         names = gate.check_feature_names(names if feature_names is None else feature_names, X.shape[1])
         if not allow_nonfinite:
             gate.check_finite(X, names)

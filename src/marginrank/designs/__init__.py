@@ -2,6 +2,7 @@
 
 from marginrank.designs.base import Design
 from marginrank.designs.chunked import ChunkedDesign
+from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.designs.columns import ColumnTransform
 from marginrank.designs.compared import ComparedRows, column_transform, matrix_design
 from marginrank.designs.mapped import FactoredDesign, MappedRows, mapped_design
@@ -12,6 +13,7 @@ from marginrank.designs.transformed import TransformedDesign
 
 __all__ = [
     "ChunkedDesign",
+    "ColumnStatistics",
     "ColumnTransform",
     "ComparedRows",
     "Design",

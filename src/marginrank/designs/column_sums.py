@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.column_statistics import ColumnStatistics
+from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.designs.columns import ColumnRange
 from marginrank.types import Array, Mask, Rows, Section, Vector
 

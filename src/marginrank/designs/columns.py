@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.data.matrices import csr_like, is_sparse
 from marginrank.designs.base import ProductRounding, steps
+from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.designs.scaling import Scale
 from marginrank.types import Array, Mask, MemoryMatrix, Vector
 

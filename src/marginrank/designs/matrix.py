@@ -10,19 +10,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.data.matrices import is_sparse, native_matrix
+from marginrank.data.matrices import CSR, DENSE, in_memory, is_sparse
 from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding, tree_depth
 from marginrank.designs.column_sums import ColumnSums, CountedRows, sum_columns
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform
 from marginrank.designs.sampling import SampledRows
 from marginrank.losses.base import Loss
-from marginrank.types import Mask, MemoryMatrix, Vector
+from marginrank.storage.row_files import FileRows
+from marginrank.types import Mask, MemoryMatrix, Rows, Vector
 
 # A query must stay in cache until it is read again, and there must be queries enough to share. With 512 KB of
 # second-level cache a core and a large third level, a fused pass over 2,000 float32 columns took .58 to .79
 # of a split one for queries from 156 KB to 1.5 MB.
 _FUSED_QUERY_BYTES = 2 << 20
 _FUSED_QUERIES = 64
+
+
+def native_matrix(X: MemoryMatrix | FileRows, rows: Rows | None = None, shift: Vector | None = None) -> Any:
+    """Return the compiled view of a matrix: an array, a CSR matrix, or rows of a file.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix or rows of a file
+        The matrix.
+    rows : ndarray of int64, optional
+        Row numbers in the order of the loss, ascending where they lie in a file; by default all rows.
+    shift : ndarray of shape (n_columns,), optional
+        What products subtract from the stored entries of each column.
+
+    Examples
+    --------
+    >>> native_matrix(np.array([[1.0, 2.0]])).n_cols
+    2
+    """
+    if not in_memory(X):
+        return X.native(rows, shift)
+    if not is_sparse(X):
+        return DENSE[X.dtype.name](X, rows, shift)
+    kind = CSR[X.dtype.name, X.indices.dtype.name]
+    return kind(X.data, X.indices, X.indptr, X.shape[1], rows, shift)
 
 
 class MatrixProducts:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.matrices import native_matrix
 from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding, steps
 from marginrank.designs.blocks import (
     MAX_GROUPS,
@@ -21,6 +20,7 @@ from marginrank.designs.blocks import (
     row_blocks,
     take_rows,
 )
+from marginrank.designs.matrix import native_matrix
 from marginrank.designs.sampling import SampledRows
 from marginrank.losses.base import Loss
 from marginrank.system.threads import run_parallel

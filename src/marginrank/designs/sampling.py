@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank.data.matrices import as_dense, is_sparse
+from marginrank.data.matrices import is_sparse
 from marginrank.designs.columns import ColumnTransform, shifted_rows
 from marginrank.system.threads import run_parallel
 from marginrank.types import Array, Matrix, MemoryMatrix, Rows, Vector
@@ -111,7 +111,8 @@ def sampled_products(
         pass_work = min(pass_work, 2.0 * X.nnz / X.shape[0] * len(row_weight))
         if not products_pay(len(row_weight), n_cols, pass_work):
             return None
-    rows = _centred(as_dense(X), weight, starts)
+        X = X.toarray()
+    rows = _centred(X, weight, starts)
     rows *= np.sqrt(weight * (float(row_weight.sum()) / total))[:, None]
     return _gram(rows, n_threads)
 

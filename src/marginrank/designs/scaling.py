@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from marginrank.data.column_statistics import ColumnStatistics
+from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.exceptions import MarginRankError
 from marginrank.types import Mask, Vector
 

@@ -21,7 +21,7 @@ from marginrank.data.preference_pairs import pairs_by_id, pairs_of_frame
 from marginrank.data.queries import check_qid
 from marginrank.designs.scaling import SCALES
 from marginrank.estimators.fitted import FittedRanker, check_not_twice, too_few_rows, without_labels
-from marginrank.estimators.whole_fits import fitted_whole
+from marginrank.estimators.whole_fits import BestSoFar, fitted_whole
 from marginrank.exceptions import MarginRankError, Sentence
 from marginrank.losses import ComparesPairs, Loss
 from marginrank.metrics import Metric
@@ -94,35 +94,48 @@ class Ranker(FittedRanker):
         """
         with fitted_whole(self) as best:
             search = self._check_parameters()
-            problem = read()
-            watched = any(given is not None for given in (eval_set, eval_metric, *eval_queries.values()))
-            sets = self._evaluation_sets(problem, eval_set, eval_metric, eval_queries) if watched else []
-            heard: list[Callback] = [] if callbacks is None else check_callbacks(callbacks)
-            with one_blas_thread(), finite_arithmetic(partial(self._out_of_range, problem)):
-                with ProgressLine() if self.verbose else nullcontext() as line:
-                    run = self._run(problem, search, sets, heard if line is None else [line, *heard])
-                    best.set_best = partial(self._set_so_far, run, search)
-                    if isinstance(problem.loss, ComparesPairs):
-                        self.n_pairs_ = problem.loss.n_pairs
-                    found = run.run()
-                result = found.result
-                figures = (found.passes, found.coef, result.value, result.bound, result.gap)
-                check_finite_results(partial(self._out_of_range, problem), *figures)
-                self._set(found, search)
+            with one_blas_thread():
+                problem = read()
+                watched = any(given is not None for given in (eval_set, eval_metric, *eval_queries.values()))
+                sets = self._evaluation_sets(problem, eval_set, eval_metric, eval_queries) if watched else []
+                heard: list[Callback] = [] if callbacks is None else check_callbacks(callbacks)
+                with finite_arithmetic(partial(self._out_of_range, problem)):
+                    found = self._train(problem, search, sets, heard, best)
             best.is_set = True
             self._warn(found.result)
         return self
 
+    def _train(
+        self,
+        problem: Problem,
+        search: Search,
+        sets: list[EvaluationSet],
+        callbacks: list[Callback],
+        best: BestSoFar,
+    ) -> Found:
+        """Train, and set what was learnt; what Ctrl-C leaves meanwhile is set by ``best``."""
+        with ProgressLine() if self.verbose else nullcontext() as line:
+            run = self._run(problem, search, sets, callbacks if line is None else [line, *callbacks])
+            best.set_best = partial(self._set_so_far, run, search)
+            if isinstance(problem.loss, ComparesPairs):
+                self.n_pairs_ = problem.loss.n_pairs
+            found = run.run()
+        result = found.result
+        figures = (found.passes, found.coef, result.value, result.bound, result.gap)
+        check_finite_results(partial(self._out_of_range, problem), *figures)
+        self._set(found, search)
+        return found
+
     def _check_parameters(self) -> Search:
         """Check the parameters before any work is done, and return those of a search."""
         check_positive(self.tol, "tol")
-        chooses, search = self._chooses_alpha(), self._search()
         check_choice("scale", self.scale, SCALES)
         check_flag(self.warm_start, "warm_start")
         check_verbose(self.verbose)
         check_count(self.max_iter, "max_iter")
-        if not chooses:
+        if not self._chooses_alpha():
             check_positive(self.alpha, "alpha", "a positive, finite number or 'auto'")
+        search = self._search()
         resolve_threads(self.n_jobs)
         return search
 

@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
-from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.data.finite import finite_scores
 from marginrank.data.frames import as_frame, split_frame, take_columns, without_columns
 from marginrank.data.queries import check_group, check_qid
 from marginrank.designs import Design, matrix_design
+from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.designs.scaling import Scale
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import pairwise_error

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.data.column_statistics import ColumnStatistics
+from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.types import Rows, Vector
 
 if TYPE_CHECKING:

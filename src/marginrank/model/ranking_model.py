@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
-from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.data.finite import finite_scores
 from marginrank.data.frames import split_frame
 from marginrank.data.queries import check_qid, group_rows
 from marginrank.data.query_normalization import minmax_by_query
 from marginrank.designs import Design, mapped_design, matrix_design
+from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError, shown, shown_path
 from marginrank.model import file_format
 from marginrank.model.columns import model_matrix

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from marginrank.data.column_statistics import ColumnStatistics
+from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.exceptions import MarginRankError, ParameterError
 
 _PREFIX = "column_statistics."

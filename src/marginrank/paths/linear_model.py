@@ -18,11 +18,11 @@ from marginrank.parameters import check_count, check_grid, check_positive
 from marginrank.paths.path_base import PathOrigin, RankPath
 from marginrank.rounding import UNIT, upward
 from marginrank.solvers.certificate import relative_gap
+from marginrank.solvers.knot_spacing import mixed
+from marginrank.solvers.lower_lines import LowerLines, Node
 from marginrank.solvers.spectral import SpectralPath
 from marginrank.system.threads import resolve_threads
-from marginrank.training.knot_spacing import mixed
 from marginrank.training.least_squares_certificate import LeastSquaresCertificate, Model
-from marginrank.training.lower_lines import LowerLines, Node
 from marginrank.types import Array, Matrix, Vector
 
 _ROUNDING = 1e-12

@@ -24,11 +24,11 @@ from marginrank.paths.linear_progress import LinearPathLine, LinearPathProgress
 from marginrank.paths.path_base import PathOrigin
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.solvers.spectral import SpectralPath
+from marginrank.solvers.tracing import PathTracer
 from marginrank.system.threads import one_blas_thread, resolve_threads
 from marginrank.training.direct import centred_rows, direct_is_cheaper
 from marginrank.training.least_squares_certificate import LeastSquaresCertificate
 from marginrank.training.problems import Problem, RawColumns
-from marginrank.training.tracing import PathTracer
 
 _DECADES = 1e-5  # alpha_min by default, of alpha_max
 _DIRECT_ALPHAS = 200

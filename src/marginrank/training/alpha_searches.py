@@ -16,11 +16,11 @@ import numpy as np
 from marginrank.designs import Design
 from marginrank.metrics.evaluator import weighted_means
 from marginrank.solvers import Callback
+from marginrank.solvers.knot_spacing import mixed
 from marginrank.training.descents import Descent, Watched
 from marginrank.training.evaluation_sets import EvaluationSet
 from marginrank.training.fitting import Found, Row, Trainer, as_interrupted, uninterrupted
 from marginrank.training.fold_blocks import Fold, folds_at_once, folds_trained
-from marginrank.training.knot_spacing import mixed
 from marginrank.training.paired_parts import PairedParts, pooled
 from marginrank.training.problems import HeldOut, Problem
 from marginrank.training.selection import Search, Selection, default_alphas

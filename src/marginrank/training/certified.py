@@ -9,12 +9,12 @@ import numpy as np
 
 from marginrank.solvers import Callback, CuttingPlanes, Progress, Solver, SolverResult
 from marginrank.solvers.inverse_hessian import InverseHessian
+from marginrank.solvers.knot_spacing import steps_between
+from marginrank.solvers.tracing import PathTracer
 from marginrank.training.descents import Descent, Watched
 from marginrank.training.fitting import Place, Solution
-from marginrank.training.knot_spacing import steps_between
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
-from marginrank.training.tracing import PathTracer
 from marginrank.types import Array, Vector
 
 # With few features a pass costs about as much as one evaluation of the loss, and solvers know the curvature,

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from marginrank.designs import Design
 from marginrank.rounding import UNIT
 from marginrank.solvers import SolverResult
-from marginrank.training.knot_spacing import mixed
+from marginrank.solvers.knot_spacing import mixed
+from marginrank.solvers.tracing import PathTracer
 from marginrank.training.problems import Problem
-from marginrank.training.tracing import PathTracer
 from marginrank.types import Array, Vector
 
 #: From scores (k, n_targets, n_rows) to figures (k,) and what they are means of (k, n_parts).

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property, partial
 
-from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.designs import ColumnTransform, Design, MappedRows, ScaledRows, scale_rows
 from marginrank.designs.blocks import BlockMap
+from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.designs.mapped import Store
 from marginrank.designs.scaling import Scale
 from marginrank.exceptions import MarginRankError

@@ -178,7 +178,7 @@ def test_an_interrupt_at_a_chosen_call_ends_tune_with_one_sentence(tmp_path, at)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "Interrupted; nothing was written.\n")
 
 
-@pytest.mark.parametrize("module", ["sklearn.utils", "scipy.linalg", "marginrank.training.tracing"])
+@pytest.mark.parametrize("module", ["sklearn.utils", "scipy.linalg", "marginrank.solvers.tracing"])
 def test_an_interrupt_while_modules_are_imported_for_a_training_ends_it_with_one_sentence(tmp_path, module):
     (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
     done = python(interrupting(module), "path", "a.txt", cwd=tmp_path)

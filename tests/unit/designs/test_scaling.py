@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from marginrank.data.column_statistics import ColumnStatistics
 from marginrank.data.queries import group_rows, one_query
 from marginrank.data.query_normalization import minmax_by_query
+from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.designs.compared import ComparedRows, column_scale, column_transform
 from marginrank.designs.scaling import resolve_scale
 from marginrank.exceptions import MarginRankError

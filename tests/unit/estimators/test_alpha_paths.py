@@ -6,8 +6,8 @@ import pytest
 from marginrank import KernelRankSVM, RankSVM, StructuredRankSVM
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import evaluate, pairwise_error
+from marginrank.solvers.tracing import PathTracer
 from marginrank.training import certified, descents
-from marginrank.training.tracing import PathTracer
 
 DENSE = np.geomspace(1.0, 1e-4, 41)
 # What models of the curve may be off by is 2e-3 of the objective: on so few rows some pairs change sides.

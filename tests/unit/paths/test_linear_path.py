@@ -10,7 +10,7 @@ from marginrank import RankingData, RankRLS, RankSVM
 from marginrank.exceptions import MarginRankError, NothingToRankError
 from marginrank.metrics import Evaluator, Metric
 from marginrank.paths import LeastSquaresPath, LinearRankPath, rank_path, rank_rls_path
-from marginrank.training.tracing import PathTracer
+from marginrank.solvers.tracing import PathTracer
 
 TOP, BOTTOM = 1.0, 1e-3
 

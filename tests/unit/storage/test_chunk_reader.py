@@ -12,9 +12,8 @@ import pytest
 from scipy import sparse
 
 from marginrank import RankingData, open_dataset, write_dataset
-from marginrank.data.matrices import native_matrix
 from marginrank.designs import ChunkedDesign
-from marginrank.designs.matrix import MatrixProducts
+from marginrank.designs.matrix import MatrixProducts, native_matrix
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import HingeLoss
 from marginrank.storage import chunk_memory

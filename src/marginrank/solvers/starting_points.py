@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize
 
-from marginrank.losses import Loss
+from marginrank.losses.base import Loss
 from marginrank.rounding import upward
 from marginrank.solvers.objective import Objective, Point, combination
 from marginrank.types import Vector

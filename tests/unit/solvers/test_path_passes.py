@@ -5,8 +5,8 @@ import pytest
 
 from marginrank.designs import MatrixDesign
 from marginrank.paths import rank_path
-from marginrank.training.knot_spacing import knots_between
-from marginrank.training.tracing import PathTracer
+from marginrank.solvers.knot_spacing import knots_between
+from marginrank.solvers.tracing import PathTracer
 
 
 @pytest.fixture(scope="module")

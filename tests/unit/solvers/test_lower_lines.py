@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from marginrank.training.lower_lines import LowerLines, Node
+from marginrank.solvers.lower_lines import LowerLines, Node
 
 EPS = 0.01
 

@@ -16,15 +16,17 @@ from typing import Any, cast
 
 import numpy as np
 
-from marginrank.designs import Design
-from marginrank.losses import Loss
+from marginrank.designs.base import Design
+from marginrank.losses.base import Loss
 from marginrank.rounding import upward
-from marginrank.solvers import Callback, CuttingPlanes, QuasiNewton, Solver, SolverResult
+from marginrank.solvers.base import Callback, Solver, SolverResult
 from marginrank.solvers.inverse_hessian import InverseHessian
+from marginrank.solvers.knot_spacing import knots_between, steps_between
+from marginrank.solvers.lower_lines import LowerLines, Node, middle, on_chord
 from marginrank.solvers.objective import Objective, Point, combination, find_gradients
-from marginrank.training.knot_spacing import knots_between, steps_between
-from marginrank.training.lower_lines import LowerLines, Node, middle, on_chord
-from marginrank.training.starting_points import Knot, between, combined_start, knot_of, nearest_start
+from marginrank.solvers.planes import CuttingPlanes
+from marginrank.solvers.quasi_newton import QuasiNewton
+from marginrank.solvers.starting_points import Knot, between, combined_start, knot_of, nearest_start
 from marginrank.types import Vector
 
 _FEW_FEATURES = 1000  # up to here knots lie evenly, as ``knot_spacing`` says
