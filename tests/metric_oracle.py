@@ -21,8 +21,12 @@ def value_of(metric, y, scores, docid=None):
     return sum(BY_RANK[metric.name](metric, labels, max(y)) for labels in orders) / len(orders)
 
 
-def mean_of(metric, values):
+def mean_of(metric, values, labels):
     """Return the mean over queries, with what ``empty`` says about those where there is nothing to find."""
+    if metric.weighting == "pairs":
+        pairs = [sum(a != b for a, b in combinations(y, 2)) for y in labels]
+        wrong = sum(n * v for n, v in zip(pairs, values, strict=True) if v is not NOTHING)
+        return wrong / sum(pairs) if sum(pairs) else float("nan")
     if metric.empty == "skip":
         values = [v for v in values if v is not NOTHING]
     values = [metric.empty if v is NOTHING else v for v in values]

@@ -13,9 +13,11 @@ import pytest
 import marginrank
 from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
 from marginrank.distributed import DaskRanker
-from marginrank.metrics import evaluate, pairwise_error
+from marginrank.metrics import evaluate, pairwise_error, parse_metric
 
-_SEARCH = {"alphas": None, "metric": "pairwise_error", "cv": 5, "rule": "best"}
+_SEARCH = {
+    **{"alphas": None, "metric": "pairwise_error(weighting=queries)", "cv": 5, "rule": "best"},
+}
 _RUN = {"tol": 1e-3, "max_iter": 1000, "scale": "auto", "solver": "auto", "n_jobs": None, "verbose": 0}
 _TARGET = {
     **{"target": "ndcg@10", "feature_map": "po", "relevance": None, "discount": "log2"},
@@ -92,6 +94,12 @@ OTHERS = {
     },
 }
 
+# What short names of metrics stand for.
+METRICS = {
+    "ndcg": "ndcg(gain=exponential,discount=log2,ties=input,empty=0,short=pad)",
+    "pairwise_error": "pairwise_error(empty=skip,weighting=pairs)",
+}
+
 
 def defaults_of(function):
     parameters = inspect.signature(function).parameters.values()
@@ -161,3 +169,8 @@ def test_few_features_are_solved_directly_by_least_squares(rows):
 
 def test_a_row_is_relevant_above_the_lowest_label(rows):
     assert fitted(StructuredRankSVM(), rows).relevance_ == 1.0
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_short_names_of_metrics_stand_for_these(name):
+    assert parse_metric(name) == parse_metric(METRICS[name])

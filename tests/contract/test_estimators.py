@@ -126,7 +126,7 @@ def test_defaults_are_those_that_users_were_promised():
         "scale": "auto",
         "solver": "auto",
         "alphas": None,
-        "metric": "pairwise_error",
+        "metric": "pairwise_error(weighting=queries)",
         "cv": 5,
         "rule": "best",
         "warm_start": False,

@@ -266,11 +266,11 @@ class Ranker(FittedRanker):
         sets = read_evaluation_sets(eval_set, queries, metrics, self._evaluation_rows, self.n_jobs)
         expected = 1 if problem.targets is None else len(problem.targets)
         for one in sets:
-            if len(one.evaluators) != expected:
+            if one.targets.n_targets != expected:
                 raise MarginRankError.saying(
                     "{eval_set} must have as many columns of y as the training data; got {got:d} for "
                     "{expected:d}.",
-                    got=len(one.evaluators),
+                    got=one.targets.n_targets,
                     expected=expected,
                 )
         return sets

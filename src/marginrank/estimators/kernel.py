@@ -44,7 +44,7 @@ from marginrank.training.mapped_columns import (
     scaled_map,
 )
 from marginrank.training.problems import Problem, Space
-from marginrank.training.selection import Rule, Search
+from marginrank.training.selection import DEFAULT_METRIC, Rule, Search
 from marginrank.training.validation_table import as_table
 from marginrank.types import MemoryMatrix, Vector
 
@@ -102,7 +102,7 @@ class KernelRankSVM(PairwiseRanker):
         The grid for ``alpha="auto"``; by default 129 values over eight decades, for each gamma its own.
     gammas : array-like, optional
         The grid for ``gamma="auto"``; by default 1/64, 1/16, 1/4, 1 and 4 times "scale".
-    metric : str or Metric, default="pairwise_error"
+    metric : str or Metric, default="pairwise_error(weighting=queries)"
         What searches select by, and what is measured on ``eval_set``.
     cv : int, splitter or list of (train, test) row numbers, default=5
         Folds for a search without an ``eval_set``. All folds use one map, fitted on all rows: it sees no
@@ -214,7 +214,7 @@ class KernelRankSVM(PairwiseRanker):
         solver: Literal["auto", "lbfgs", "bundle", "newton"] = "auto",
         alphas: Any = None,
         gammas: Any = None,
-        metric: str | Metric = "pairwise_error",
+        metric: str | Metric = DEFAULT_METRIC,
         cv: Any = 5,
         rule: Rule = "best",
         store: Literal["auto", "memory", "recompute"] = "auto",

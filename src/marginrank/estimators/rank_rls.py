@@ -27,7 +27,7 @@ from marginrank.training.fitting import Found, OneAlpha, Place, Row, Run
 from marginrank.training.least_squares import LeastSquaresTrainer
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
-from marginrank.training.selection import Rule, Search
+from marginrank.training.selection import DEFAULT_METRIC, Rule, Search
 from marginrank.training.targets import split_targets
 
 _PATIENCE = 10
@@ -52,7 +52,7 @@ class RankRLS(Ranker):
         Without an ``eval_set`` the number of iterations is found by folds.
     alphas : array-like, optional
         The grid for ``alpha="auto"``; by default 17 values over eight decades that follow the units of X.
-    metric : str or Metric, default="pairwise_error"
+    metric : str or Metric, default="pairwise_error(weighting=queries)"
         What is measured on validation rows, and selected by.
     cv : int, splitter or list of (train, test) row numbers, optional
         Folds for selection without an ``eval_set``: whole queries, rows where there are no queries, pairs for
@@ -164,7 +164,7 @@ class RankRLS(Ranker):
         *,
         regularization: Regularization = "tikhonov",
         alphas: Any = None,
-        metric: str | Metric = "pairwise_error",
+        metric: str | Metric = DEFAULT_METRIC,
         cv: Any = None,
         rule: Rule = "best",
         solver: LeastSquaresSolver = "auto",

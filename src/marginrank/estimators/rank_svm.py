@@ -7,7 +7,7 @@ from typing import Any, Literal
 from marginrank.designs.scaling import ScaleSetting
 from marginrank.estimators.pairwise import PairwiseRanker
 from marginrank.metrics import Metric
-from marginrank.training.selection import Rule
+from marginrank.training.selection import DEFAULT_METRIC, Rule
 
 
 class RankSVM(PairwiseRanker):
@@ -43,7 +43,7 @@ class RankSVM(PairwiseRanker):
         smooth loss, any but the hinge.
     alphas : array-like, optional
         The grid for ``alpha="auto"``; by default 129 values over eight decades that follow the units of X.
-    metric : str or Metric, default="pairwise_error"
+    metric : str or Metric, default="pairwise_error(weighting=queries)"
         What ``alpha="auto"`` selects by, and what is measured on ``eval_set``.
     cv : int, splitter or list of (train, test) row numbers, default=5
         Folds for ``alpha="auto"`` without an ``eval_set``: whole queries, rows where there are no queries,
@@ -137,7 +137,7 @@ class RankSVM(PairwiseRanker):
         scale: ScaleSetting | None = "auto",
         solver: Literal["auto", "lbfgs", "bundle", "newton"] = "auto",
         alphas: Any = None,
-        metric: str | Metric = "pairwise_error",
+        metric: str | Metric = DEFAULT_METRIC,
         cv: Any = 5,
         rule: Rule = "best",
         warm_start: bool = False,

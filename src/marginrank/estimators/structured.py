@@ -74,8 +74,8 @@ class StructuredRankSVM(Ranker):
     metric : str or Metric, optional
         What ``alpha="auto"`` selects by, and what is measured on ``eval_set``. By default the target with its
         cut-off, ``relevance`` and ``discount``, graded gains, and equal scores as the mean over their orders,
-        such as "ndcg(ties=average)@10"; for AUC the pairwise error, which is one minus it over all grades. Of
-        several targets all are measured and the heaviest, or the first of them, selects.
+        such as "ndcg(ties=average)@10"; for AUC "pairwise_error(weighting=queries)", which is one minus it
+        over all grades. Of several targets all are measured and the heaviest, or the first of them, selects.
     cv : int, splitter or list of (train, test) row numbers, default=5
         Folds of whole queries for ``alpha="auto"`` without an ``eval_set``; rows where there are no queries.
     rule : {"best", "one_se"}, default="best"

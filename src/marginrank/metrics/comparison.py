@@ -37,9 +37,9 @@ class QueryChange(NamedTuple):
 class MetricComparison:
     """What one metric says about model b against model a.
 
-    ``difference`` is the mean of b minus a over the queries that count, with its 95% interval; ``wins`` are
-    queries where b is better. ``p_values`` are per test, ``p_holm`` corrected for the number of metrics; NaN
-    where a test needs more queries.
+    ``difference`` is the mean of b minus a over the queries that count (for ``pairwise_error`` over all
+    pairs), with its 95% interval; ``wins`` are queries where b is better. ``p_values`` are per test,
+    ``p_holm`` corrected for the number of metrics; NaN where a test needs more queries.
     """
 
     metric: Metric
@@ -223,8 +223,11 @@ def compare(
 
     Notes
     -----
-    Queries that a metric skips (``empty=skip``) take no part in its tests. O(n_resamples n_queries) for each
-    metric and resampling test.
+    Queries that a metric skips (``empty=skip``) take no part in its tests. All tests are over queries, also
+    for ``pairwise_error``, in whose mean a query counts with the number of its pairs: pairs of one query are
+    not independent, so the t test is on the influence values of the queries (the standard error of a ratio of
+    sums), the randomisation on the signs of their weighted differences, and the bootstrap draws queries with
+    their pairs. O(n_resamples n_queries) for each metric and resampling test.
 
     Examples
     --------
@@ -250,8 +253,9 @@ def compare(
     intervals: dict[str, tuple[float, float]] = {}
     for name in a:
         difference = _differences(a, b, name)
-        counts = difference[~np.isnan(difference)]
-        p_values[name], intervals[name] = run_tests(counts, tests, n_resamples, seed)
+        counts, weight = ~np.isnan(difference), a.mean_weights[name]
+        counted = None if weight is None else weight[counts]
+        p_values[name], intervals[name] = run_tests(difference[counts], counted, tests, n_resamples, seed)
     p_holm = {test: holm([p_values[name][test] for name in a]) for test in tests}
     results = {
         name: _result(a, b, name, intervals[name], p_values[name], {test: p_holm[test][k] for test in tests})
@@ -299,7 +303,7 @@ def _result(
         metric=metric,
         mean_a=a[name],
         mean_b=b[name],
-        difference=weighted_mean(difference, None),
+        difference=weighted_mean(difference, a.mean_weights[name]),
         interval=interval,
         wins=int(np.sum(gain > 0.0)),
         ties=int(np.sum(gain == 0.0)),

@@ -43,7 +43,10 @@ class Evaluation(Mapping[str, float]):
     flavor : str
         Whose conventions hold where a name leaves them open.
     query_weight : ndarray of shape (n_queries,) or None
-        Weights of the queries in the means.
+        Weights of the queries as they were given.
+    mean_weights : dict of str to (ndarray of shape (n_queries,) or None)
+        What the queries count in the mean of each metric: their weights, which ``pairwise_error`` multiplies
+        by their numbers of pairs; None where they count alike.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class Evaluation(Mapping[str, float]):
         *,
         query_ids: NDArray[Any] | None,
         query_weight: Vector | None,
+        mean_weights: dict[str, Vector | None],
         empty: NDArray[np.bool_],
         tied: NDArray[np.bool_],
         flavor: str,
@@ -68,12 +72,13 @@ class Evaluation(Mapping[str, float]):
         self.per_query = per_query
         self.query_ids = query_ids
         self.query_weight = query_weight
+        self.mean_weights = mean_weights
         self.n_queries = len(tied)
         self.n_empty = int(empty.any(axis=0).sum())
         self.empty_counts = {name: int(row.sum()) for name, row in zip(metrics, empty, strict=True)}
         self.n_tied = int(tied.sum())
         self.flavor = flavor
-        self._means = {name: weighted_mean(values, query_weight) for name, values in per_query.items()}
+        self._means = {name: weighted_mean(values, mean_weights[name]) for name, values in per_query.items()}
 
     def __getitem__(self, name: str | Metric) -> float:
         if isinstance(name, str) and name in self._means:
@@ -129,6 +134,10 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate scores: each metric for every query, then the mean over queries.
 
+    Queries count alike in the mean, or by ``query_weight``; in ``pairwise_error`` they count with the number
+    of their pairs as well, so that it is the share of all pairs. ``pairwise_error(weighting=queries)`` is the
+    mean of the queries' shares.
+
     Parameters
     ----------
     y : array-like of shape (n_rows,)
@@ -182,6 +191,7 @@ def evaluate(
         dict(zip(parsed, found.values[0], strict=True)),
         query_ids=queries.query_ids,
         query_weight=queries.query_weight,
+        mean_weights=dict(zip(parsed, evaluator.weights, strict=True)),
         empty=found.empty[0],
         tied=found.tied[0],
         flavor=flavor,

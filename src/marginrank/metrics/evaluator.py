@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank._kernels import MetricSpec, ranking_metrics
+from marginrank._kernels import MetricSpec, PairLabels, ranking_metrics
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
 from marginrank.data.labels import LabelledQueries
@@ -52,6 +52,11 @@ class Evaluator:
     n_jobs : int, optional
         Threads to use; the result does not depend on it.
 
+    Attributes
+    ----------
+    weights : tuple of (ndarray of shape (n_queries,) or None)
+        For each metric the weights of the queries in its mean; None where they count alike.
+
     Examples
     --------
     >>> from marginrank.metrics import Metric
@@ -76,7 +81,6 @@ class Evaluator:
         _check_gains(labels, metrics)
         self.metrics = dict(metrics)
         self.n_queries = data.n_queries
-        self.query_weight = data.query_weight
         self._order = data.order
         self._query_ptr = data.query_ptr
         self._y = self._grouped(labels)
@@ -84,6 +88,7 @@ class Evaluator:
         self._docid = None if ids is None else self._grouped(ids)
         self._specs = [_spec(metric, labels) for metric in metrics.values()]
         self._n_threads = resolve_threads(n_jobs)
+        self.weights = self._mean_weights(data.query_weight)
 
     def measure(self, scores: NDArray[np.float64]) -> Measured:
         """Return the metrics of each query for one vector of scores, or for each row of a matrix of them."""
@@ -110,24 +115,23 @@ class Evaluator:
 
     def means(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the means over queries, of shape (k, n_metrics)."""
-        return weighted_means(self.measure(scores).values, self.query_weight)
+        return self.means_of(self.measure(scores).values)
+
+    def means_of(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the means over queries of values of shape (k, n_metrics, n_queries)."""
+        means = [weighted_means(values[:, j], weight) for j, weight in enumerate(self.weights)]
+        return np.stack(means, axis=1)
+
+    def _mean_weights(self, query_weight: Vector | None) -> tuple[Vector | None, ...]:
+        """Return what queries count in the mean of each metric: their weight, maybe times their pairs."""
+        if not any(metric.counts_pairs for metric in self.metrics.values()):
+            return (query_weight,) * len(self.metrics)
+        n_pairs = PairLabels(self._y, self._query_ptr, None, self._n_threads).n_pairs.astype(np.float64)
+        by_pairs = n_pairs if query_weight is None else n_pairs * moderate(query_weight)
+        return tuple(by_pairs if one.counts_pairs else query_weight for one in self.metrics.values())
 
     def _grouped(self, values: NDArray[Any]) -> NDArray[Any]:
         return values if self._order is None else values[..., self._order]
-
-
-def mean_over_targets(values: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the mean of the figures of several targets, of those that count (not NaN); NaN where none does.
-
-    Examples
-    --------
-    >>> mean_over_targets([np.array([1.0, np.nan, np.nan]), np.array([3.0, 2.0, np.nan])]).tolist()
-    [2.0, 2.0, nan]
-    """
-    stack = np.stack(values)
-    counts = ~np.isnan(stack)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(counts, stack, 0.0).sum(axis=0) / counts.sum(axis=0))
 
 
 def weighted_means(values: NDArray[np.float64], weight: Vector | None) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "empty": (0, 1, "skip"),
     "short": ("pad", "cut", "zero"),
     "norm": ("relevant", "cutoff"),
+    "weighting": ("pairs", "queries"),
 }
 DEFAULTS: dict[str, Any] = {
     "rel": 1.0,
@@ -138,7 +139,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "pairwise_error": Family(
         "share of pairs with different labels in the wrong order; ties half",
-        ("empty",),
+        ("empty", "weighting"),
         "never",
         "skip",
         higher_is_better=False,

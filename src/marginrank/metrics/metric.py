@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from marginrank.exceptions import MarginRankError, shown
+from marginrank.losses import Weighting
 from marginrank.metrics.families import (
     CHOICES,
     DEFAULTS,
@@ -53,6 +54,9 @@ class Metric:
         ``map@k`` over all relevant rows, or over at most k of them.
     max_label : float, optional
         ``err``: the highest label of the scale; by default the highest label of the data.
+    weighting : {"pairs", "queries"}
+        ``pairwise_error``: the share of all pairs, in which a query counts with the number of its pairs; or
+        the mean of the shares of the queries.
 
     Examples
     --------
@@ -73,6 +77,7 @@ class Metric:
     short: Short | None = None
     norm: Norm | None = None
     max_label: float | None = None
+    weighting: Weighting | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or self.name not in FAMILIES:
@@ -89,6 +94,17 @@ class Metric:
             else:
                 value = _check_option(self.name, option, value, family)
             object.__setattr__(self, option, value)
+        if self.counts_pairs and self.empty != "skip":
+            raise MarginRankError(
+                f"A query without a pair has no part in a mean over pairs, so {self.name} with "
+                f"empty={self.empty} is one over queries: write "
+                f"{self.name}(weighting=queries,empty={self.empty})."
+            )
+
+    @property
+    def counts_pairs(self) -> bool:
+        """Whether queries count with the number of their pairs, and not alike, in the mean over queries."""
+        return self.weighting == "pairs"
 
     @property
     def higher_is_better(self) -> bool:

@@ -1,4 +1,12 @@
-"""Paired tests over queries, through scipy, for differences that may be all zero, constant or few."""
+"""Paired tests over queries, through scipy, for differences that may be all zero, constant or few.
+
+The mean of the differences may be a weighted one, ``D = sum(w d) / sum(w)``, as that of a metric over all
+pairs, in which queries count with their pairs. Weights do not depend on the models, so the tests stay paired
+ones over queries, each in its own way: Student's takes the influence values ``D + w (d - D) / mean(w)``,
+whose mean is D and whose standard error is that of a ratio of sums (the delta method); the randomisation
+tosses the signs of ``w d / mean(w)``; the bootstrap draws queries with their weights, and both sums are made
+of the draw.
+"""
 
 from __future__ import annotations
 
@@ -37,26 +45,48 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def run_tests(
-    difference: Vector, tests: tuple[str, ...], n_resamples: int, seed: int
+    difference: Vector, weight: Vector | None, tests: tuple[str, ...], n_resamples: int, seed: int
 ) -> tuple[dict[str, float], tuple[float, float]]:
     """Return the p-value of each test and the 95% interval of the mean: the bootstrap's, or Student's.
 
     A p-value is NaN where a test needs more differences.
+
+    Parameters
+    ----------
+    difference : ndarray of shape (n_queries,)
+        Of the queries that count.
+    weight : ndarray of shape (n_queries,) or None
+        What they count in the mean, not all zero; None for all the same.
+    tests : tuple of str
+        Among :data:`TESTS`.
+    n_resamples, seed : int
+        Of the randomisation and the bootstrap.
     """
+    if len(difference) == 0:
+        return dict.fromkeys(tests, float("nan")), (float("nan"), float("nan"))
     p_values: dict[str, float] = {}
-    interval = _t_interval(difference)
+    share = None if weight is None else weight / weight.mean()
+    influence = difference if share is None else _influence(difference, share)
+    interval = _t_interval(influence)
     for test in tests:
-        if len(difference) == 0:
-            p_values[test] = float("nan")
-        elif not difference.any():
+        if not difference.any():
             p_values[test] = 1.0
         elif test == "t":
-            p_values[test] = _t_test(difference)
+            p_values[test] = _t_test(influence)
         elif test == "randomization":
-            p_values[test] = _randomization_test(difference, n_resamples, seed)
+            counted = difference if share is None else share * difference
+            p_values[test] = _randomization_test(counted, n_resamples, seed)
         else:
-            p_values[test], interval = _bootstrap(difference, n_resamples, seed)
+            p_values[test], interval = _bootstrap(difference, share, n_resamples, seed)
     return p_values, interval
+
+
+def _influence(difference: Vector, share: Vector) -> Vector:
+    """Return values whose mean is the weighted one, and whose standard error is that of it."""
+    mean = float((share * difference).mean())
+    if _is_constant(difference):
+        return difference
+    return mean + share * (difference - mean)
 
 
 def _is_constant(difference: Vector) -> bool:
@@ -104,13 +134,16 @@ def _randomization_test(difference: Vector, n_resamples: int, seed: int) -> floa
     return float(drawn.pvalue)
 
 
-def _bootstrap(difference: Vector, n_resamples: int, seed: int) -> tuple[float, tuple[float, float]]:
+def _bootstrap(
+    difference: Vector, share: Vector | None, n_resamples: int, seed: int
+) -> tuple[float, tuple[float, float]]:
     """Return the p-value and the 95% interval of the percentile bootstrap."""
     if len(difference) < 2:
         return float("nan"), (float("nan"), float("nan"))
     result = stats.bootstrap(
-        (difference,),
-        np.mean,
+        (difference,) if share is None else (share * difference, share),
+        np.mean if share is None else _ratio,
+        paired=share is not None,
         method="percentile",
         n_resamples=n_resamples,
         batch=max(1, _BATCH // len(difference)),
@@ -122,3 +155,9 @@ def _bootstrap(difference: Vector, n_resamples: int, seed: int) -> tuple[float, 
     beyond = min(int(np.sum(means <= 0.0)), int(np.sum(means >= 0.0)))
     low, high = result.confidence_interval
     return min(1.0, 2.0 * (beyond + 1) / (n_resamples + 1)), (float(low), float(high))
+
+
+def _ratio(counted: Any, share: Any, axis: int = -1) -> Any:
+    """Return weighted means of draws; 0 for a draw of queries that weigh nothing."""
+    total = share.sum(axis=axis)
+    return counted.sum(axis=axis) / np.where(total > 0.0, total, 1.0)

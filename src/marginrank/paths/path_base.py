@@ -20,7 +20,7 @@ from marginrank.model import RankingModel
 from marginrank.parameters import check_count, check_positive
 from marginrank.paths.selection import PathSelection, select_on_rows
 from marginrank.system.threads import one_blas_thread
-from marginrank.training.selection import MOST_ALPHAS, Rule
+from marginrank.training.selection import DEFAULT_METRIC, MOST_ALPHAS, Rule
 from marginrank.types import Matrix, Vector
 
 
@@ -40,7 +40,7 @@ class PathOrigin:
 
     function: str = "rank_path"
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    metric: str | Metric = "pairwise_error"
+    metric: str | Metric = DEFAULT_METRIC
 
 
 class RankPath(ABC):

@@ -126,7 +126,7 @@ def select_on_rows(
     values = np.concatenate(blocks)
     delivered = set[int]()
     while True:  # one round, or two; every round measures another model
-        selection = search.select(alphas, values.T, data.query_weight)
+        selection = search.select(alphas, values.T, evaluator.weights[0])
         if selection.index in delivered:
             return selection
         values[selection.index] = evaluator.measure(predict(data, selection.alpha)).values[0, 0]

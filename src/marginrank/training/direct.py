@@ -15,7 +15,7 @@ from marginrank.data.queries import Groups
 from marginrank.designs.centred import CentredRows
 from marginrank.designs.gram import centred_gram
 from marginrank.designs.gram_sums import GramSums, PartialGram
-from marginrank.metrics.evaluator import mean_over_targets
+from marginrank.metrics.several_targets import TargetEvaluators
 from marginrank.solvers import Callback, Progress, SolverResult
 from marginrank.solvers.leave_query_out import leave_query_out_scores
 from marginrank.solvers.spectral import SpectralPath, direct_pays
@@ -207,20 +207,15 @@ class LeaveQueryOut(AlphaSearch):
         problem, search = trainer.problem, self._search
         view = problem.view
         labels = LabelledQueries(Groups(None, view.query_ptr, None), view.y, query_weight=view.query_weight)
-        self._weight = labels.query_weight
         scores = leave_query_out_scores(self._direct.path, grid)
         trainer.passes += 1.0
         targets = problem.target_rows
-        evaluators = [
-            search.evaluator(labels, y, self._n_jobs) for y in ([None] if targets is None else targets)
-        ]
+        columns = [None] if targets is None else list(targets)
+        measuring = TargetEvaluators([search.evaluator(labels, y, self._n_jobs) for y in columns])
+        self._weight = measuring.weight
         for of_alpha in scores:
             # One alpha at a time: all of them at once would take as much memory as the scores again.
-            values = [
-                evaluator.measure(one).values[0, 0]
-                for evaluator, one in zip(evaluators, of_alpha, strict=True)
-            ]
-            self._by_alpha.append(mean_over_targets(values))
+            self._by_alpha.append(measuring.measure(of_alpha[None])[1][0])
         return Row(trainer, self._select(grid), None)
 
     def _select(self, grid: Vector) -> Selection:

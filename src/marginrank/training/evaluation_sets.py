@@ -12,7 +12,7 @@ import numpy as np
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError, ParameterError, Sentence, shown
 from marginrank.metrics import Evaluator, Metric
-from marginrank.metrics.evaluator import mean_over_targets, weighted_means
+from marginrank.metrics.several_targets import TargetEvaluators
 from marginrank.parameters import as_list
 from marginrank.training.selection import Search, Selection
 from marginrank.types import Array, Vector
@@ -23,12 +23,12 @@ ReadRows = Callable[..., tuple[RankingData, Array]]
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """Labelled rows and what is measured on them, with an evaluator for each target."""
+    """Labelled rows and what is measured on them, against each of the targets."""
 
     name: str
     data: RankingData
     metrics: Mapping[str, Metric]
-    evaluators: tuple[Evaluator, ...]
+    targets: TargetEvaluators
 
     @property
     def metric(self) -> Metric:
@@ -37,31 +37,18 @@ class EvaluationSet:
 
     def select(self, search: Search, alphas: Vector, by_query: Array) -> Selection:
         """Choose from the values of the first metric by query, of shape (n_alphas, n_queries)."""
-        return replace(search, metric=self.metric).select(alphas, by_query.T, self.data.query_weight)
+        return replace(search, metric=self.metric).select(alphas, by_query.T, self.targets.weight)
 
     def means(self, scores: Array) -> Array:
         """Return the mean of each metric over queries and targets, of shape (k, n_metrics).
 
         Scores have shape (k, n_targets, n_rows).
         """
-        return mean_over_targets(list(self.per_query(scores)[0].swapaxes(0, 1)))
+        return self.targets.means(scores)
 
     def measure(self, scores: Array) -> tuple[Vector, Array]:
         """Return figures by the first metric, of shape (k,), and its values by query, (k, n_queries)."""
-        means, by_query = self.per_query(scores)
-        return means[:, :, 0].mean(axis=1), by_query
-
-    def per_query(self, scores: Array) -> tuple[Array, Array]:
-        """Return the means of shape (k, n_targets, n_metrics), and the values of the first metric by query.
-
-        The latter have shape (k, n_queries) and are means over the targets.
-        """
-        means, values = [], []
-        for target, evaluator in enumerate(self.evaluators):
-            measured = evaluator.measure(np.ascontiguousarray(scores[:, target]))
-            values.append(measured.values[:, 0])
-            means.append(weighted_means(measured.values, evaluator.query_weight))
-        return np.stack(means, axis=1), mean_over_targets(values)
+        return self.targets.measure(scores)
 
 
 def read_evaluation_sets(
@@ -101,8 +88,8 @@ def read_evaluation_sets(
         X, y = (rows, None) if isinstance(rows, RankingData) else rows
         with _about("eval_set" if alone else f"eval_set[{number}]"):
             data, targets = read(X, y, **{name: given[number] for name, given in by_set.items()})
-        evaluators = tuple(Evaluator(data, metrics, y=target, n_jobs=n_jobs) for target in targets)
-        found.append(EvaluationSet(f"validation_{number}", data, metrics, evaluators))
+        measuring = TargetEvaluators([Evaluator(data, metrics, y=y, n_jobs=n_jobs) for y in targets])
+        found.append(EvaluationSet(f"validation_{number}", data, metrics, measuring))
     return found
 
 

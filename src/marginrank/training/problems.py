@@ -23,8 +23,7 @@ from marginrank.designs.scaling import ScaleSetting
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether
 from marginrank.losses import Loss
-from marginrank.metrics import Evaluator
-from marginrank.metrics.evaluator import mean_over_targets, weighted_means
+from marginrank.metrics.several_targets import TargetEvaluators
 from marginrank.solvers.objective import Objective, natural_alpha
 from marginrank.system.memory import check_columns
 from marginrank.training.selection import Search
@@ -222,8 +221,8 @@ class Problem:
     def _held_out(self, search: Search, rows: Rows, n_jobs: int | None) -> HeldOut:
         labels = self.data.queries.subset(rows)
         targets = [None] if self.targets is None else list(self.targets[:, rows])
-        evaluators = [search.evaluator(labels, y, n_jobs) for y in targets]
-        return HeldOut(rows, partial(_mean_figures, evaluators), evaluators[0].query_weight)
+        measuring = TargetEvaluators([search.evaluator(labels, y, n_jobs) for y in targets])
+        return HeldOut(rows, measuring.measure, measuring.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,16 +297,6 @@ def products_together(
     together = np.unique(np.concatenate(taken))
     positions: list[Rows | None] = [np.searchsorted(together, one) for one in taken]
     return ProductsTogether(shared(together), positions, per_read)
-
-
-def _mean_figures(evaluators: list[Evaluator], scores: Array) -> tuple[Vector, Array]:
-    """Return the mean over queries and targets, and the mean over targets of each query."""
-    means, by_query = [], []
-    for target, evaluator in enumerate(evaluators):
-        values = evaluator.measure(np.ascontiguousarray(scores[:, target])).values[:, 0]
-        means.append(weighted_means(values, evaluator.query_weight))
-        by_query.append(values)
-    return mean_over_targets(means), mean_over_targets(by_query)
 
 
 def wrong_share(held: TrainingPairs, scores: Array) -> tuple[Vector, Array]:

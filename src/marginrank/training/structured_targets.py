@@ -35,12 +35,13 @@ class Target:
     def metric(self, options: TargetOptions) -> Metric:
         """Return what tells on further data how well the target was met.
 
-        AUC is trained on all grades, which is what the pairwise error measures; NDCG keeps its graded gains.
-        Equal scores count as their mean over all orders: a large alpha makes all of them zero, and where
-        files are sorted by label the order of the file would make that the best model.
+        AUC is trained on all grades, query by query, which is what the pairwise error over queries
+        measures; NDCG keeps its graded gains. Equal scores count as their mean over all orders: a large alpha
+        makes all of them zero, and where files are sorted by label the order of the file would make that the
+        best model.
         """
         if self.name == "auc":
-            return Metric("pairwise_error")
+            return Metric("pairwise_error", weighting="queries")
         if self.name == "ndcg":
             return Metric("ndcg", cutoff=self.cutoff, discount=options.discount, ties="average")
         return Metric(self.name, cutoff=self.cutoff, rel=options.relevance, ties="average")

@@ -9,6 +9,7 @@ from marginrank.metrics import evaluate, pairwise_error
 from marginrank.solvers.tracing import PathTracer
 from marginrank.training import certified, descents
 
+METRIC = "pairwise_error(weighting=queries)"  # the default
 DENSE = np.geomspace(1.0, 1e-4, 41)
 # What models of the curve may be off by is 2e-3 of the objective: on so few rows some pairs change sides.
 NEAR = 0.02
@@ -30,7 +31,7 @@ RANKERS = {
     "scaled": lambda **p: RankSVM(scale="standard", **p),
     "newton": lambda **p: RankSVM("squared_hinge", solver="newton", **p),
     "kernel": lambda **p: KernelRankSVM(n_components=20, random_state=0, **p),
-    "structured": lambda **p: StructuredRankSVM("map", **{"metric": "pairwise_error", **p}),
+    "structured": lambda **p: StructuredRankSVM("map", **{"metric": METRIC, **p}),
 }
 every_ranker = pytest.mark.parametrize("make", RANKERS.values(), ids=RANKERS)
 
@@ -42,7 +43,7 @@ def assert_is_best(model):
 
 
 def error(model):
-    return evaluate(YV, model.predict(XV), qid=QV, metrics="pairwise_error")["pairwise_error"]
+    return evaluate(YV, model.predict(XV), qid=QV, metrics=METRIC)[METRIC]
 
 
 @every_ranker
@@ -257,7 +258,7 @@ def test_the_picture_shows_the_curve_and_the_chosen_alpha(gamma):
     np.testing.assert_array_equal(curve.get_ydata(), model.validation_curve_[row])
     assert (point.get_xdata()[0], point.get_ydata()[0]) == (model.alpha_, model.best_score_)
     assert len(axis.collections) == 2  # the standard errors of the figure and of its difference to the best
-    assert axis.get_ylabel() == "pairwise_error"
+    assert axis.get_ylabel() == METRIC
 
 
 def test_without_a_search_there_is_nothing_to_draw():

@@ -164,10 +164,11 @@ def test_early_stopping_keeps_the_best_iterate_though_later_ones_are_worse():
     assert len(curve) == model.best_iteration_ + 11  # ten iterations without improvement
     assert curve[-1] > curve.min()
     assert (model.alpha_, model.lower_bound_) == (0.0, 0.0)
-    found = evaluate(yv, model.predict(Xv), qid=qv, metrics="pairwise_error")["pairwise_error"]
+    name = "pairwise_error(weighting=queries)"
+    found = evaluate(yv, model.predict(Xv), qid=qv, metrics=name)[name]
     assert found == pytest.approx(model.best_score_)
     assert model.best_score_ == curve.min()
-    assert model.evals_result_["validation_0"]["pairwise_error"] == curve.tolist()
+    assert model.evals_result_["validation_0"][name] == curve.tolist()
 
 
 @pytest.mark.parametrize("metric", ["pairwise_error", "ndcg(gain=linear)@5"])

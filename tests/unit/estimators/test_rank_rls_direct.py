@@ -33,22 +33,31 @@ def test_direct_and_iterated_models_are_the_same(n_features, kind, with_queries)
     assert (direct.solver_, direct.n_iter_, iterated.solver_) == ("direct", 0, "cg")
 
 
-@pytest.mark.parametrize("metric", ["pairwise_error", "kendall"])
+@pytest.mark.parametrize("metric", ["pairwise_error", "pairwise_error(weighting=queries)", "kendall"])
 def test_leave_query_out_selects_by_what_refitting_without_each_query_gives(metric):
     X, y, qid = make_data(2)
     model = RankRLS("auto", alphas=ALPHAS, metric=metric, solver="direct").fit(X, y, qid=qid)
     ids = list(dict.fromkeys(qid.tolist()))
-    values = np.empty((len(ids), len(ALPHAS)))
+    values, pairs = np.empty((len(ids), len(ALPHAS))), np.ones((len(ids), 1))
     for row, query in enumerate(ids):
         out = qid == query
+        if metric == "pairwise_error":
+            pairs[row] = np.sum(y[out][:, None] > y[out])
         for k, alpha in enumerate(ALPHAS):
             rest = RankRLS(alpha, solver="cg", tol=1e-13).fit(X[~out], y[~out], qid=qid[~out])
             values[row, k] = evaluate(y[out], rest.predict(X[out]), metrics=metric)[metric]
-    np.testing.assert_allclose(model.validation_curve_, values.mean(axis=0), atol=1e-12)
-    error = values.std(axis=0, ddof=1) / np.sqrt(len(ids))
+    mean = (pairs * values).sum(axis=0) / pairs.sum()
+    np.testing.assert_allclose(model.validation_curve_, mean, atol=1e-12)
+    # The error of a ratio of sums over queries; with equal weights that of a mean.
+    influence = pairs / pairs.mean() * (values - mean)
+    error = np.sqrt((influence**2).sum(axis=0) / (len(ids) - 1) / len(ids))
     np.testing.assert_allclose(model.validation_std_, error, atol=1e-12)
-    best = values.mean(axis=0).argmin() if metric == "pairwise_error" else values.mean(axis=0).argmax()
+    best = mean.argmax() if metric == "kendall" else mean.argmin()
     assert model.alpha_ == ALPHAS[best]
+    change = values - values[:, best : best + 1]
+    influence = pairs / pairs.mean() * (change - (mean - mean[best]))
+    error = np.sqrt((influence**2).sum(axis=0) / (len(ids) - 1) / len(ids))
+    np.testing.assert_allclose(model.validation_diff_std_, error, atol=1e-12)
     np.testing.assert_array_equal(
         model.coef_, RankRLS(model.alpha_, solver="direct").fit(X, y, qid=qid).coef_
     )

@@ -260,7 +260,7 @@ def test_the_default_metric_is_the_target_with_its_cutoff():
 def test_of_several_targets_all_are_measured_and_the_heaviest_selects():
     options = {"eval_set": (XV, YV), "eval_qid": QV}
     model = StructuredRankSVM({"map": 1.0, "auc": 1.0, "mrr@5": 2.0}).fit(X, Y, qid=QID, **options)
-    names = ["mrr(ties=average)@5", "map(ties=average)", "pairwise_error"]
+    names = ["mrr(ties=average)@5", "map(ties=average)", "pairwise_error(weighting=queries)"]
     assert list(model.evals_result_["validation_0"]) == names
     search = StructuredRankSVM({"map": 1.0, "auc": 1.0, "mrr@5": 2.0}, alpha="auto", alphas=[0.1, 1e-3])
     search.fit(X, Y, qid=QID, **options)

@@ -59,11 +59,26 @@ def test_without_queries_there_is_one_ranking():
     assert result["pairwise_error"] == pytest.approx(pairwise_error(Y, SCORES), abs=1e-15)
 
 
-def test_pairwise_error_is_the_one_over_queries():
+@pytest.mark.parametrize("weight", [None, {query: 1.0 + query % 3 for query in range(40)}])
+def test_a_name_of_the_pairwise_error_is_one_number(weight):
     rng = np.random.default_rng(0)
-    y, scores, qid = rng.integers(0, 4, 900), rng.integers(0, 30, 900), rng.integers(0, 40, 900)
-    value = evaluate(y, scores, qid=qid, metrics=["pairwise_error"])["pairwise_error"]
-    assert value == pytest.approx(pairwise_error(y, scores, qid=qid, weighting="queries"), abs=1e-13)
+    y, scores = rng.integers(0, 4, 900), rng.integers(0, 30, 900)
+    qid = (40 * rng.random(900) ** 3).astype(int)  # queries of many sizes
+    names = ["pairwise_error", "pairwise_error(weighting=queries)"]
+    found = evaluate(y, scores, qid=qid, metrics=names, query_weight=weight)
+    options = {"qid": qid, "query_weight": weight}
+    assert found[names[0]] == pytest.approx(pairwise_error(y, scores, **options), abs=1e-13)
+    by_queries = pairwise_error(y, scores, weighting="queries", **options)
+    assert found[names[1]] == pytest.approx(by_queries, abs=1e-13)
+    assert abs(found[names[0]] - found[names[1]]) > 1e-3
+
+
+@pytest.mark.parametrize("empty", [0, 1])
+def test_what_queries_without_pairs_count_is_a_matter_of_means_over_queries(empty):
+    with pytest.raises(MarginRankError, match=r"write pairwise_error\(weighting=queries,empty="):
+        Metric("pairwise_error", empty=empty)
+    name = f"pairwise_error(weighting=queries,empty={empty})"
+    assert evaluate([0, 1, 1, 1], [2, 1, 1, 2], group=[2, 2], metrics=name)[name] == (1 + empty) / 2
 
 
 def test_pairs_of_a_long_ranking_are_counted_exactly():

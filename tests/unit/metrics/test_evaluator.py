@@ -7,7 +7,7 @@ from marginrank import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import Evaluator, evaluate, parse_metric
 
-METRICS = ["ndcg@3", "map", "pairwise_error", "mrr(empty=skip)"]
+METRICS = ["ndcg@3", "map", "pairwise_error", "pairwise_error(weighting=queries)", "mrr(empty=skip)"]
 
 
 @pytest.fixture

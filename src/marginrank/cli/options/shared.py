@@ -11,6 +11,7 @@ from marginrank.cli.command import MOST_USED, Decorator, option
 from marginrank.exceptions import MarginRankError
 from marginrank.losses.structured import STRUCTURED_TARGETS
 from marginrank.metrics import FLAVORS, parse_metric
+from marginrank.training.selection import DEFAULT_METRIC
 
 
 def _check_jobs(context: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
@@ -74,7 +75,7 @@ selection_metric: Decorator = option(
     group=MOST_USED,
     metavar="METRIC",
     callback=_check_metric,
-    help="What to select by, such as ndcg@10, map or auc.  [default: pairwise_error, or the target]",
+    help=f"What to select by, such as ndcg@10, map or auc.  [default: {DEFAULT_METRIC}, or the target]",
 )
 ignore_unknown: Decorator = option(
     "--ignore-unknown", group="Data", is_flag=True, help="Leave out features that the model does not know."

@@ -78,7 +78,7 @@ def test_without_a_validation_file_folds_select_by_the_pairwise_error(run, folde
     report = json.loads(run("train.txt", "-o", "m.mrk", "--alpha", "auto", "--cv", "3", "--json"))
     model = RankSVM(alpha="auto", cv=3).fit(data(folder)[0])
     np.testing.assert_array_equal(coef(folder), model.coef_)
-    assert report["selection"]["metric"] == "pairwise_error"
+    assert report["selection"]["metric"] == "pairwise_error(weighting=queries)"
 
 
 def test_early_stopping_says_where_it_stopped(run, folder):
