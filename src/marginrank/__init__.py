@@ -60,6 +60,8 @@ _MODULES = {
     "distributed",
     "estimators",
     "exceptions",
+    "explanation",
+    "export",
     "feature_maps",
     "inspection",
     "io",

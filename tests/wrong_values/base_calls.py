@@ -53,6 +53,13 @@ NOT_CALLED = {
     "made by the library": (
         *("ColumnStatistics", "ColumnStatistics.widened"),
         *(
+            "explanation.FeatureWeights",
+            "explanation.PairExplanation",
+            "explanation.PermutationImportance",
+            "explanation.RowExplanations",
+        ),
+        *("export.CheckedRows", "export.Export", "export.ExportCheck"),
+        *(
             "comparison.Comparison",
             "comparison.MetricComparison",
             "comparison.QueryChange",
@@ -71,7 +78,7 @@ NOT_CALLED = {
         *("paths.LinearPathProgress", "paths.LinearRankPath", "paths.PathProgress", "paths.PathSelection"),
     ),
     "called by the library with what it has checked": (
-        *("data.check_data", "model_selection.Search.select_so_far"),
+        *("data.check_data", "export.export_model", "model_selection.Search.select_so_far"),
         *("DiskDataset.in_original_order", "DiskDataset.training_pairs", "DiskDataset.training_view"),
         *("RankingData.in_original_order", "RankingData.training_pairs", "RankingData.training_view"),
         *(
@@ -119,6 +126,8 @@ def public_names() -> Iterator[tuple[str, Any]]:
         for name in names:
             value = getattr(module, name)
             if id(value) in seen or not callable(value):
+                continue
+            if inspect.isclass(value) and issubclass(value, BaseException):
                 continue
             seen.add(id(value))
             prefix = name if home == "marginrank" else f"{home}.{name}"
@@ -326,6 +335,33 @@ def _closed(drawn: Any) -> None:
     pyplot.close("all")
 
 
+def _explanation_calls(found: marginrank.RankingModel) -> dict[str, list[Call]]:
+    by_query = marginrank.RankingModel([1.0, -1.0], query_normalization="minmax")
+    importance = {"data": DATA, "n_repeats": 1}
+    explained = {
+        "PairExplanation": found.explain_pair(X[0], X[1]),
+        "RowExplanations": found.explain(X),
+        "FeatureWeights": found.feature_weights(),
+        "PermutationImportance": found.permutation_importance(**importance),
+    }
+    calls = {
+        f"explanation.{name}.plot": [Call(lambda one=one, **k: _closed(one.plot(**k)), {})]
+        for name, one in explained.items()
+    }
+    for name in ("PairExplanation", "FeatureWeights"):
+        calls[f"explanation.{name}.table"] = [Call(explained[name].table, {})]
+    pair = explained["PairExplanation"]
+    return calls | {
+        "explanation.PairExplanation.largest": [Call(pair.largest, {})],
+        "RankingModel.explain": [Call(found.explain, {"X": X, "qid": QID})],
+        "RankingModel.explain_pair": [
+            Call(found.explain_pair, {"a": X[0], "b": X[1]}),
+            Call(by_query.explain_pair, {"a": X[0], "b": X[1], "within": X}, ("within",)),
+        ],
+        "RankingModel.permutation_importance": [Call(found.permutation_importance, importance)],
+    }
+
+
 def _model_calls(folder: Path) -> dict[str, list[Call]]:
     ranker = _fitted(RankSVM, alpha=0.1)
     found = ranker.to_model()
@@ -333,6 +369,7 @@ def _model_calls(folder: Path) -> dict[str, list[Call]]:
     found.save(file)
     return {
         "RankingModel": [Call(marginrank.RankingModel, {"coef": [1.0, 2.0]})],
+        **_explanation_calls(found),
         "RankingModel.export": [
             Call(found.export, {"target": "json", "file": folder / "export.json", "check": DATA}),
             Call(

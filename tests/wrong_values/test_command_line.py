@@ -31,6 +31,7 @@ ARGUMENTS = {
     "compare": ["data.txt", "scores.txt", "scores.txt"],
     "convert": ["data.txt", "out.csv"],
     "evaluate": ["data.txt", "scores.txt"],
+    "explain": ["model.mrk", "data.txt"],
     "export": ["model.mrk", "--to", "json", "-o", "export.json"],
     "import": ["weights.txt", "--from", "ranklib", "-o", "imported.mrk"],
     "inspect": ["data.txt"],

@@ -21,6 +21,7 @@ COMMANDS = {
     "compare": "Compare SCORES_A with SCORES_B on the queries of DATA.",
     "convert": "Read SOURCE and write it to DESTINATION in another format.",
     "evaluate": "Measure SCORES, one a line, against the labels of DATA.",
+    "explain": "Say why MODEL ranks the rows of DATA as it does.",
     "export": "Write MODEL for another program.",
     "import": "Make a model of SOURCE, which another program has written.",
     "inspect": "Look through DATA before training on it.",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 from marginrank.data import RankingData
 from marginrank.exceptions import ParameterError
 from marginrank.model.columns import model_matrix
+from marginrank.model.explained import ExplainedModel
 from marginrank.parameters import as_list, check_choice, check_count
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _MOST_FEATURES = 10_000_000
 
 
-class ModelUses:
+class ModelUses(ExplainedModel):
     """Methods of :class:`marginrank.RankingModel` that lead out of the library."""
 
     def export(

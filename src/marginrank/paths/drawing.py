@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.exceptions import MarginRankError
 from marginrank.paths.selection import PathSelection
+from marginrank.system.pictures import new_figure
 from marginrank.training.selection import Selection
 from marginrank.types import Vector
 
@@ -66,14 +66,8 @@ def draw_path(curves: Curves, selection: PathSelection | None, sizes: Sizes | No
     -------
     matplotlib.figure.Figure
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MarginRankError(
-            "Drawing a path needs matplotlib, which is not installed: pip install 'marginrank[plot]'."
-        ) from None
     panels = 1 + (selection is not None) + (sizes is not None)
-    figure = Figure(figsize=(7.0, 1.0 + 2.4 * panels), layout="constrained")
+    figure = new_figure(7.0, 1.0 + 2.4 * panels, "a path")
     axes = list(figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0])
     _draw_curves(axes[0], curves)
     if selection is not None:
@@ -121,13 +115,7 @@ def draw_selection(selection: Selection, metric: str) -> Any:
     metric : str
         What was measured.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MarginRankError(
-            "Drawing a search needs matplotlib, which is not installed: pip install 'marginrank[plot]'."
-        ) from None
-    figure = Figure(figsize=(7.0, 3.4), layout="constrained")
+    figure = new_figure(7.0, 3.4, "a search")
     axis = figure.subplots()
     _draw_validation(axis, selection, metric)
     axis.axvline(selection.alpha, color="0.6", linewidth=1, linestyle="--", zorder=0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 
 import click
@@ -11,11 +10,10 @@ import click
 from marginrank.cli import interrupts
 from marginrank.cli.command import MOST_USED, Command, option
 from marginrank.cli.files.columns import aligned
-from marginrank.cli.files.reading import keep_apart, read_data
+from marginrank.cli.files.reading import check_files, keep_apart, read_data
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.cli.output.printing import counted, print_json
-from marginrank.exceptions import MarginRankError, shown_path
 from marginrank.export import TARGETS, Export
 from marginrank.io.text_lines import text_lines
 from marginrank.model import RankingModel
@@ -104,11 +102,7 @@ def export(
         )
     if file == "-" and as_json:
         raise click.UsageError("The report of --json and the model would mix on standard output.")
-    for parameter, path in (("check", check), ("names", names)):
-        if path is not None and path != "-" and not os.path.exists(path):
-            raise MarginRankError.naming(
-                parameter, f"must be a file; there is none called {shown_path(path)}."
-            )
+    check_files(check=check, names=names)
     loaded = RankingModel.load(model)
     rows = None
     if check is not None:

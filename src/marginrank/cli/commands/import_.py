@@ -6,7 +6,7 @@ import click
 
 from marginrank.cli import interrupts
 from marginrank.cli.command import MOST_USED, Command, option
-from marginrank.cli.files.reading import keep_apart, source_of
+from marginrank.cli.files.reading import check_files, keep_apart, source_of
 from marginrank.cli.options import shared as options
 from marginrank.cli.output.printing import counted, print_json
 from marginrank.export.weights_files import PROGRAMS
@@ -56,6 +56,7 @@ def import_(
       marginrank import svmrank.dat --from svmrank -o model.mrk --names features.txt
     """
     keep_apart([file], [source, feature_names])
+    check_files(feature_names=feature_names)
     names = None
     if feature_names is not None:
         names = [line.text for line in text_lines(source_of(feature_names))]

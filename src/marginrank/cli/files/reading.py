@@ -17,7 +17,7 @@ from marginrank.cli import interrupts
 from marginrank.cli.options.reading import Reading
 from marginrank.data import RankingData
 from marginrank.data.ranking_data import rebuilt
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, shown_path
 from marginrank.io.destinations import open_for_writing
 from marginrank.io.text_lines import text_lines
 
@@ -39,6 +39,15 @@ def keep_apart(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> N
                     raise MarginRankError(
                         f"{output}: the result would replace a file that is read; write elsewhere."
                     )
+
+
+def check_files(**paths: str | None) -> None:
+    """Refuse options that name files which are not there, by the parameters that they set."""
+    for parameter, path in paths.items():
+        if path is not None and path != "-" and not os.path.exists(path):
+            raise MarginRankError.naming(
+                parameter, f"must be a file; there is none called {shown_path(path)}."
+            )
 
 
 def source_of(path: str) -> str | bytes:

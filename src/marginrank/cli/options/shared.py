@@ -32,7 +32,8 @@ def _check_metrics(
     return values
 
 
-def _check_metric(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+def check_metric(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Refuse a metric that there is none of, before any file is read."""
     return value if value is None else _check_metrics(context, parameter, (value,))[0]
 
 
@@ -74,7 +75,7 @@ selection_metric: Decorator = option(
     "--metric",
     group=MOST_USED,
     metavar="METRIC",
-    callback=_check_metric,
+    callback=check_metric,
     help=f"What to select by, such as ndcg@10, map or auc.  [default: {DEFAULT_METRIC}, or the target]",
 )
 ignore_unknown: Decorator = option(
