@@ -84,6 +84,7 @@ NOT_CALLED = {
         *(
             "metrics.Evaluator",
             "metrics.Evaluator.means",
+            "metrics.Evaluator.means_of",
             "metrics.Evaluator.measure",
             "metrics.Metric.spell",
         ),
