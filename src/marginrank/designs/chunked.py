@@ -17,9 +17,9 @@ from marginrank.designs.column_sums import ColumnSums, CountedRows
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform
 from marginrank.designs.matrix import MatrixProducts
 from marginrank.designs.sampling import SampledRows
-from marginrank.designs.section_queries import border_differences, section_queries
+from marginrank.designs.section_queries import border_differences, query_ranges, section_queries
 from marginrank.losses.base import Loss
-from marginrank.storage.chunks import TreeSum, query_ranges
+from marginrank.storage.chunks import TreeSum
 from marginrank.system.threads import run_parallel
 from marginrank.types import Mask, Section, StoredMatrix, Vector
 
@@ -112,10 +112,9 @@ class ChunkedDesign(SampledRows, LocalDesign):
 
     def column_sums(self, counted: CountedRows) -> ColumnSums:
         """Return the sums over the columns as they are, in one read of X."""
-        total = TreeSum()
-        for sums in self._map(lambda part, products, _: products.column_sums(counted.of_section(part))):
-            total.add(sums)
-        found: ColumnSums = total.result()
+        found: ColumnSums = self._total(
+            lambda part, products, _: products.column_sums(counted.of_section(part))
+        )
         return found
 
     def varying_columns(self, query_ptr: NDArray[np.int64], settled: Mask) -> Mask:
@@ -198,12 +197,10 @@ class ChunkedDesign(SampledRows, LocalDesign):
     def _visit(self, part: SectionWork[T]) -> list[T]:
         return list(self._map(part))
 
-    def _total(self, part: SectionWork[Vector]) -> Vector:
+    def _total(self, part: SectionWork[T]) -> T:
         """Add up what a function gives for each section, in a fixed tree."""
-        total = TreeSum()
-        for sums in self._map(part):
-            total.add(sums)
-        return np.asarray(total.result())
+        total: T = TreeSum.of(self._map(part))
+        return total
 
     def _fuses_part(self, products: MatrixProducts, queries: Range, longest: int) -> bool:
         return len(self._sections) == 1 or products.fuses_queries(queries[1] - queries[0], longest)

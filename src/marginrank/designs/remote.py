@@ -14,9 +14,9 @@ from marginrank.designs.column_sums import ColumnSums, CountedRows
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.sampling import SampledRows
-from marginrank.designs.section_queries import border_differences, section_queries
+from marginrank.designs.section_queries import border_differences, query_ranges, section_queries
 from marginrank.losses.base import Loss
-from marginrank.storage.chunks import TreeSum, query_ranges
+from marginrank.storage.chunks import TreeSum
 from marginrank.storage.engines import Operation, RemoteMatrix
 from marginrank.system.threads import default_threads
 from marginrank.types import Mask, MemoryMatrix, Vector
@@ -84,10 +84,8 @@ class RemoteDesign(SampledRows):
     def column_sums(self, counted: CountedRows) -> ColumnSums:
         """Return the sums over the columns as they are, made where these are."""
         parts = [counted.of_section(section)._replace(unit=None) for section in self._sections]
-        total = TreeSum()
-        for answer in self._engine.gather(self._prepared(), _column_sums, counted.unit, parts):
-            total.add(ColumnSums(*answer))
-        found: ColumnSums = total.result()
+        answers = self._engine.gather(self._prepared(), _column_sums, counted.unit, parts)
+        found: ColumnSums = TreeSum.of(ColumnSums(*answer) for answer in answers)
         return found
 
     def varying_columns(self, query_ptr: NDArray[np.int64], settled: Mask) -> Mask:

@@ -152,7 +152,10 @@ def _gram(rows: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
         np.matmul(rows[:, first:].T, rows[:, panel], out=out[first:, panel])
         out[panel, first:] = out[first:, panel].T
 
-    run_parallel(fill, range(0, n_cols, _PANEL_COLUMNS), n_threads)
+    if n_cols <= _PANEL_COLUMNS:
+        fill(0)
+    else:
+        run_parallel(fill, range(0, n_cols, _PANEL_COLUMNS), n_threads)
     return out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -31,3 +32,20 @@ def border_differences(
     if not len(cut):
         return np.False_
     return rows_differ(take(cut - 1), take(cut))
+
+
+def query_ranges(sections: Sequence[Section], query_ptr: Rows) -> list[tuple[int, int]] | None:
+    """Return the queries of each section of a selection, or None where one of them is cut.
+
+    Examples
+    --------
+    >>> halves = [Section(0, 0, 5, None), Section(1, 5, 9, None)]
+    >>> query_ranges(halves, np.array([0, 2, 5, 9]))
+    [(0, 2), (2, 3)]
+    """
+    starts = [section.first for section in sections]
+    firsts = np.searchsorted(query_ptr, starts)
+    if np.any(query_ptr[firsts] != starts):
+        return None
+    firsts[0] = 0
+    return list(pairwise([*firsts.tolist(), len(query_ptr) - 1]))

@@ -232,11 +232,9 @@ class _FusedJob(_QueryJob):
         return [partial(evaluate, k) for k in range(len(runs))]
 
     def answer(self) -> Evaluation:
-        value = TreeSum()
-        for _, values in sorted(self._values.items()):
-            value.add(float(values.sum()))
+        value = TreeSum.of(float(values.sum()) for _, values in sorted(self._values.items()))
         adjoint = self.sum.result()[0]
-        return Evaluation(self._w, float(value.result()), adjoint, self._scores, self._product)
+        return Evaluation(self._w, float(value), adjoint, self._scores, self._product)
 
 
 class _HessianJob(_QueryJob):

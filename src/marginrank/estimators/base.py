@@ -101,8 +101,8 @@ class Ranker(FittedRanker):
                 heard: list[Callback] = [] if callbacks is None else check_callbacks(callbacks)
                 with finite_arithmetic(partial(self._out_of_range, problem)):
                     found = self._train(problem, search, sets, heard, best)
-            best.is_set = True
-            self._warn(found.result)
+                best.is_set = True
+                self._warn(found.result)
         return self
 
     def _train(

@@ -41,6 +41,11 @@ class NativeLoss(ABC):
         First row of each query, and the number of rows.
     n_threads : int
         Threads to use; the result does not depend on it.
+
+    Attributes
+    ----------
+    n_rows, n_queries, longest_query : int
+        Number of scores and of queries, and the rows of the longest query.
     """
 
     name: ClassVar[str]
@@ -51,8 +56,8 @@ class NativeLoss(ABC):
     by_query: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, query_ptr: NDArray[np.int64], n_threads: int) -> None:
-        self.query_ptr = query_ptr
         self.n_threads = n_threads
+        self._set_queries(query_ptr)
         if self.cost == "quadratic" and self.longest_query > LARGEST_QUADRATIC:
             raise MarginRankError.saying(
                 "{loss=} looks at every pair of rows of a query, in time that grows with the square of their "
@@ -63,20 +68,11 @@ class NativeLoss(ABC):
                 rows=self.longest_query,
             )
 
-    @property
-    def n_rows(self) -> int:
-        """Number of scores."""
-        return int(self.query_ptr[-1])
-
-    @property
-    def n_queries(self) -> int:
-        """Number of queries."""
-        return len(self.query_ptr) - 1
-
-    @cached_property
-    def longest_query(self) -> int:
-        """Rows of the longest query."""
-        return int(np.diff(self.query_ptr).max())
+    def _set_queries(self, query_ptr: NDArray[np.int64]) -> None:
+        self.query_ptr = query_ptr
+        self.n_rows = int(query_ptr[-1])
+        self.n_queries = len(query_ptr) - 1
+        self.longest_query = int(np.diff(query_ptr).max(initial=0))
 
     @cached_property
     def kernel(self) -> Any:
@@ -109,7 +105,9 @@ class NativeLoss(ABC):
         shares |= dict.fromkeys(self.by_query, slice(first, last))
         whole = {name: getattr(self, name) for name in shares}
         cut = {name: None if values is None else values[shares[name]] for name, values in whole.items()}
-        return self._with(query_ptr=ptr - ptr[0], **cut)
+        part = self._with(**cut)
+        part._set_queries(ptr - ptr[0])
+        return part
 
     def with_threads(self, n_threads: int) -> Self:
         """Return the same loss, evaluated by so many threads."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise, zip_longest
 from typing import Any, NamedTuple
@@ -280,15 +280,20 @@ class TreeSum:
 
     Examples
     --------
-    >>> total = TreeSum()
-    >>> for value in (1.0, 2.0, 4.0):
-    ...     total.add(value)
-    >>> total.result()
+    >>> TreeSum.of([1.0, 2.0, 4.0])
     7.0
     """
 
     def __init__(self) -> None:
         self._parts: list[tuple[int, Any]] = []
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> Any:
+        """Return the sum of some summands, at least one."""
+        total = cls()
+        for value in values:
+            total.add(value)
+        return total.result()
 
     def add(self, value: Any, level: int = 0) -> None:
         """Take the next summand, or the sum of the next ``2 ** level``, a complete subtree."""
@@ -304,20 +309,3 @@ class TreeSum:
         while parts:
             total = parts.pop() + total
         return total
-
-
-def query_ranges(sections: Sequence[Section], query_ptr: Rows) -> list[tuple[int, int]] | None:
-    """Return the queries of each section of a selection, or None where one of them is cut.
-
-    Examples
-    --------
-    >>> halves = [Section(0, 0, 5, None), Section(1, 5, 9, None)]
-    >>> query_ranges(halves, np.array([0, 2, 5, 9]))
-    [(0, 2), (2, 3)]
-    """
-    starts = [section.first for section in sections]
-    firsts = np.searchsorted(query_ptr, starts)
-    if np.any(query_ptr[firsts] != starts):
-        return None
-    firsts[0] = 0
-    return list(pairwise([*firsts.tolist(), len(query_ptr) - 1]))

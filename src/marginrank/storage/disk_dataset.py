@@ -55,22 +55,21 @@ class DiskDataset(RankingData):
         path = Path(check_path(path, "path"))
         verify = check_flag(verify, "verify")
         manifest = read_manifest(path)
-        names = gate.check_feature_names(manifest.feature_names, manifest.n_features)
-        self._set(_manifest=manifest, path=path, _verify=verify)
-        self._set(_reader=ChunkReader(path, manifest, verify=verify))
+        reader, passes = ChunkReader(path, manifest, verify=verify), None
         try:
-            vectors = self._vectors(manifest)
+            vectors = _vectors(path, manifest, verify=verify)
         except (KeyError, TypeError, ValueError) as error:
             reason = str(error)
             raise MarginRankError(
                 reason if reason.startswith(str(path)) else f"{path}: the parts do not fit together: {reason}"
             ) from None
+        names = gate.check_feature_names(manifest.feature_names, manifest.n_features)
         bounds = offsets(np.array(list(map(chunk_rows, manifest.chunks))))
-        reader, passes = self._reader, None
         if os.name == "posix" and sys.byteorder == "little":  # on other systems the kernels cannot read files
             passes = PassLoader(reader.load_for_pass, reader.read_ahead)
         X = ChunkedMatrix(reader.load, bounds, manifest.n_features, np.dtype(manifest.dtype), passes=passes)
-        self._set(X=X, feature_names=names, allow_nonfinite=False, labels=manifest.labels, **vectors)
+        self._set(path=path, labels=manifest.labels, _manifest=manifest, _verify=verify, _reader=reader)
+        self._set(X=X, feature_names=names, allow_nonfinite=False, **vectors)
 
     def __repr__(self) -> str:
         pairs = "" if self.pairs is None else f"n_pairs={len(self.pairs)}, "
@@ -160,43 +159,9 @@ class DiskDataset(RankingData):
             "{RankingData.normalized_by_query()} does that.",
         )
 
-    def _vectors(self, manifest: Manifest) -> dict[str, Any]:
-        """Return everything that is in memory."""
-        found = [self._small_arrays(chunk) for chunk in manifest.chunks]
-        n = manifest.n_rows
-        y, weight = _together(found, "y"), _together(found, "weight")
-        groups, query_weight = one_query(n), None
-        if manifest.n_queries is not None:
-            sizes = _together(found, "query_sizes")
-            for chunk, arrays in zip(manifest.chunks, found, strict=True):
-                own = arrays["query_sizes"]
-                if own.dtype != np.int64 or own.min() < 1 or own.sum() != chunk_rows(chunk):
-                    raise MarginRankError(f"{self.path / chunk.file}: the sizes of its queries are damaged.")
-            ids = rows.joined_ids([rows.ids_from(arrays) for arrays in found])
-            groups, query_weight = Groups(ids, offsets(sizes), None), _together(found, "query_weight")
-            if len(ids) != len(sizes):
-                raise MarginRankError("there are more or fewer query ids than queries")
-        pairs: dict[str, Any] = {"pairs": None, "pair_weight": None, "pair_margin": None}
-        if manifest.pairs is not None:
-            check_seal(self.path, manifest.pairs)
-            stored = read_arrays(self.path, manifest.pairs)
-            given = (stored["pairs"], n, stored.get("pair_weight"), stored.get("pair_margin"))
-            pairs = dict(zip(pairs, gate.check_pairs(*given), strict=True))
-        labels = None if y is None else gate.check_labels(y, n)
-        queries = LabelledQueries(groups, labels, None, gate.check_weights(weight, n), query_weight)
-        return {"queries": queries, **pairs}
-
-    def _small_arrays(self, chunk: ArrayFile, *, comments: bool = False) -> dict[str, NDArray[Any]]:
-        """Return what a chunk has besides the features: the comments, or all but them."""
-        names = [name for name in chunk.seals if name.startswith("comments") == comments]
-        arrays = read_arrays(self.path, chunk, names=names)
-        if self._verify:
-            check_arrays(self.path, chunk, arrays)
-        return arrays
-
     def _comments(self, number: int) -> NDArray[Any]:
         chunk = self._manifest.chunks[number]
-        arrays = self._small_arrays(chunk, comments=True)
+        arrays = _small_arrays(self.path, chunk, verify=self._verify, comments=True)
         if not arrays:
             return np.full(chunk_rows(chunk), "", dtype=object)
         return unpack_texts(arrays["comments_text"], arrays["comments_ends"], "comments")
@@ -204,6 +169,50 @@ class DiskDataset(RankingData):
 
 def _reopened(path: Path, verify: bool) -> DiskDataset:
     return DiskDataset(path, verify=verify)
+
+
+def _vectors(path: Path, manifest: Manifest, *, verify: bool) -> dict[str, Any]:
+    """Return everything that is in memory: read first, then checked."""
+    found = [_small_arrays(path, chunk, verify=verify) for chunk in manifest.chunks]
+    names = ("y", "weight", "query_weight", "query_sizes")
+    y, weight, query_weight, sizes = (_together(found, name) for name in names)
+    ids = None if manifest.n_queries is None else _query_ids(path, manifest, found)
+    stored: dict[str, NDArray[Any]] = {}
+    if manifest.pairs is not None:
+        check_seal(path, manifest.pairs)
+        stored = read_arrays(path, manifest.pairs)
+    n = manifest.n_rows
+    groups = one_query(n) if ids is None else Groups(ids, offsets(sizes), None)
+    pairs: dict[str, Any] = {"pairs": None, "pair_weight": None, "pair_margin": None}
+    if stored:
+        given = (stored["pairs"], n, stored.get("pair_weight"), stored.get("pair_margin"))
+        pairs = dict(zip(pairs, gate.check_pairs(*given), strict=True))
+    labels = None if y is None else gate.check_labels(y, n)
+    queries = LabelledQueries(groups, labels, None, gate.check_weights(weight, n), query_weight)
+    return {"queries": queries, **pairs}
+
+
+def _query_ids(path: Path, manifest: Manifest, found: list[dict[str, NDArray[Any]]]) -> NDArray[Any]:
+    """Return the id of each query, after a look at the sizes of the queries of each chunk."""
+    for chunk, arrays in zip(manifest.chunks, found, strict=True):
+        own = arrays["query_sizes"]
+        if own.dtype != np.int64 or own.min() < 1 or own.sum() != chunk_rows(chunk):
+            raise MarginRankError(f"{path / chunk.file}: the sizes of its queries are damaged.")
+    ids: NDArray[Any] = rows.joined_ids([rows.ids_from(arrays) for arrays in found])
+    if len(ids) != sum(len(arrays["query_sizes"]) for arrays in found):
+        raise MarginRankError("there are more or fewer query ids than queries")
+    return ids
+
+
+def _small_arrays(
+    path: Path, chunk: ArrayFile, *, verify: bool, comments: bool = False
+) -> dict[str, NDArray[Any]]:
+    """Return what a chunk has besides the features: the comments, or all but them."""
+    names = [name for name in chunk.seals if name.startswith("comments") == comments]
+    arrays = read_arrays(path, chunk, names=names)
+    if verify:
+        check_arrays(path, chunk, arrays)
+    return arrays
 
 
 def _together(found: list[dict[str, NDArray[Any]]], name: str) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -151,10 +152,7 @@ def partial_sums(positions: Sequence[int], values: Iterable[Any]) -> list[Partia
     coming = iter(values)
     found = []
     for first, level in subtrees(positions):
-        total = TreeSum()
-        for _ in range(1 << level):
-            total.add(next(coming))
-        found.append((first, level, total.result()))
+        found.append((first, level, TreeSum.of(islice(coming, 1 << level))))
     return found
 
 

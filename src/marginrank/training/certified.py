@@ -155,7 +155,7 @@ class CertifiedTrainer:
 
         It ends where a step costs so many passes that solving a few alphas one by one is cheaper.
         """
-        design = self.problem.design
+        design, callback = self.problem.design, self._remembering(callbacks)
         if self._planes is None:
             self._planes = CuttingPlanes(alpha_max, design.shape[1])
         self.tracer = PathTracer(
@@ -166,7 +166,7 @@ class CertifiedTrainer:
             planes=self._planes,
             memories=self._memories,
             combine=design.shape[1] > _FEW_FEATURES,
-            callback=self._remembering(callbacks),
+            callback=callback,
             step_limit=_DEAREST_STEP,
         )
         status = self.tracer.run(alpha_max, alpha_min, lambda: False)

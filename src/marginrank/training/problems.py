@@ -243,9 +243,11 @@ class RawColumns:
     scale: ScaleSetting | None
     n_threads: int
 
+    def __post_init__(self) -> None:
+        check_columns(self.X.shape[1])
+
     def transform(self, problem: Problem) -> ColumnTransform:
         """Return what is done to the columns; parts take over shift and kind of scale of all rows."""
-        check_columns(self.X.shape[1])
         whole = None if problem.whole is None else problem.whole.transform
         return column_transform(
             self.X,
