@@ -13,7 +13,7 @@
 namespace marginrank {
 namespace kernels {
 
-// Dense rows, tile by tile of columns: sums stay in registers over a segment of rows, which the cache holds.
+// Dense rows, tile by tile of columns: sums stay in registers over a strip of rows, which the cache holds.
 template <class Real, bool kByQuery>
 class ColumnSums<DenseMatrix<Real>, kByQuery> {
 public:
@@ -35,6 +35,7 @@ public:
     }
 
     void take(const DenseMatrix<Real>& X, RowList rows, const SummedRows& given, std::int64_t from, std::int64_t to) {
+        const std::int64_t strip = std::clamp<std::int64_t>(kStripBytes / (X.row_bytes() + 1), 4, 32);
         for (std::int64_t k = from, stop; k < to; k = stop) {
             if (in_segment_ == 0) {
                 const Real* x = X.row(rows[k]);
@@ -43,9 +44,14 @@ public:
                 if (query_weight_ == 0.0) std::copy(reference(), reference() + n_cols_, query_reference());
                 if (query_weight_ + block_weight_ == 0.0) std::copy(reference(), reference() + n_cols_, field(kReference));
             }
-            stop = std::min({to, query_end_, k + kSegment - in_segment_});
+            stop = std::min({to, query_end_, k + kSegment - in_segment_, k + strip});
             std::int64_t j = 0;
-            for (; j + 4 <= n_cols_; j += 4) add_tile<Real4>(X, rows, given, k, stop, j);
+            for (; j + 4 <= n_cols_; j += 4) {
+                if (!X.in_cache && j % kLine == 0)
+                    for (std::int64_t i = stop; i < std::min(stop + strip, to); ++i)
+                        __builtin_prefetch(X.row(rows[i]) + j);
+                add_tile<Real4>(X, rows, given, k, stop, j);
+            }
             for (; j < n_cols_; ++j) add_tile<double>(X, rows, given, k, stop, j);
             for (std::int64_t i = k; i < stop; ++i) segment_weight_ += given.weight_of(i);
             in_segment_ += stop - k;
@@ -60,6 +66,10 @@ public:
 
 private:
     static constexpr std::int64_t kSegment = 64;
+    // Tiles go down the rows, which the processor does not foresee: without being asked for while the strip before is
+    // summed up, rows in memory take three times as long.
+    static constexpr std::int64_t kStripBytes = 1 << 14;
+    static constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(Real));  // values of a cache line
 
     double* reference() { return scratch_.data(); }
     double* sum() { return scratch_.data() + n_cols_; }

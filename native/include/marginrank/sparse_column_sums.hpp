@@ -39,13 +39,13 @@ class ColumnSums<CsrMatrix<Real, Index>, kByQuery> {
     using Column = std::conditional_t<kByQuery, StoredQueryColumn, StoredColumn>;
 
 public:
-    explicit ColumnSums(std::int64_t n_cols) : columns_(static_cast<std::size_t>(n_cols)) {}
+    explicit ColumnSums(std::int64_t n_cols) : n_cols_(static_cast<std::size_t>(n_cols)) {}
 
     std::int64_t longest() const { return longest_; }
 
     void begin(const SummedRows& given, std::int64_t begin, std::int64_t, double* out) {
         out_ = out;
-        std::fill(columns_.begin(), columns_.end(), Column{});
+        columns_.assign(n_cols_, Column{});
         parts_.clear();
         in_parts_.clear();
         block_weight_ = query_weight_ = 0.0;
@@ -201,6 +201,7 @@ private:
         }
     }
 
+    std::size_t n_cols_;
     std::vector<Column> columns_;
     std::vector<double> parts_;          // empty where no entry is stored in parts
     std::vector<std::int64_t> in_parts_;
