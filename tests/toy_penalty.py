@@ -41,8 +41,9 @@ class BoundedElasticNet:
         found = np.where(w <= self.low, np.minimum(found, 0.0), found)
         return np.where(w >= self.high, np.maximum(found, 0.0), found)
 
-    def allowed_step(self, w, direction, alpha):
-        target = w + direction
+    def allowed_step(self, w, direction, gradient):
+        held = (w == 0.0) | (w <= self.low) | (w >= self.high)
+        target = w + np.where(held & (direction * gradient >= 0.0), 0.0, direction)
         return self.nearest(np.where(target * w < 0.0, 0.0, target)) - w
 
     def nearest(self, w):

@@ -95,7 +95,7 @@ class BlockRisk:
             level += dot(feasible, [p.offset for p in block.planes])
             part = combination(feasible, [p.slope for p in block.planes], self.n_columns)
             slope = [a + b for a, b in zip(slope, part, strict=True)]
-        return level - _conjugate(slope, penalty)
+        return level - _conjugate([-x for x in slope], penalty)
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,12 @@ class SquaredRisk:
             (b * t.margin - b * b / (4 * t.coefficient) for t, b in zip(self.terms, weights, strict=True)),
             Fraction(0),
         )
-        slope = combination(weights, [t.difference for t in self.terms], self.n_columns)
-        return level - _conjugate(slope, penalty)
+        return level - _conjugate(self.pull(w), penalty)
+
+    def pull(self, w):
+        """Return minus the gradient at ``w``."""
+        weights = [2 * t.coefficient * s for t, s in zip(self.terms, self.slacks(w), strict=True)]
+        return combination(weights, [t.difference for t in self.terms], self.n_columns)
 
 
 @dataclass(frozen=True)
@@ -151,11 +155,22 @@ class LogisticRisk:
         by_term = [t.coefficient * b for t, b in zip(self.terms, slopes, strict=True)]
         level = dot(by_term, [t.margin for t in self.terms])
         level += dot([t.coefficient for t in self.terms], [entropy(b) for b in slopes])
-        slope = combination(by_term, [t.difference for t in self.terms], self.n_columns)
-        return level - _conjugate(slope, penalty)
+        return level - _conjugate(self.pull(slopes), penalty)
+
+    def pull(self, slopes):
+        """Return minus the gradient that these slopes of the terms make."""
+        by_term = [t.coefficient * b for t, b in zip(self.terms, slopes, strict=True)]
+        return combination(by_term, [t.difference for t in self.terms], self.n_columns)
 
 
-def _conjugate(slope, penalty):
+def _conjugate(pull, penalty):
+    """Return what the penalty takes off a bound; a list of squares, or one that knows its conjugate."""
+    if hasattr(penalty, "conjugate"):
+        return penalty.conjugate(pull)
+    return _squares(pull, penalty)
+
+
+def _squares(slope, penalty):
     return sum((s * s / (2 * q) for s, q in zip(slope, penalty, strict=True) if s), Fraction(0))
 
 

@@ -88,7 +88,7 @@ def rank_svm(rng, hard, losses=MARGIN_LOSSES):
     if rng.random() < 0.15:
         options |= {"alpha": "auto", "alphas": [draw_alpha(rng, hard=hard) for _ in range(3)]}
     validation = {"eval_set": (rows.X, rows.y), "eval_qid": rows.qid} if options["alpha"] == "auto" else {}
-    model = _fitted(RankSVM(**options), rows, **validation)
+    model = fitted(RankSVM(**options), rows, **validation)
     risk = query_risk(loss, rational_rows(rows.X), queries_of(rows), options["weighting"])
     return [claim_of(model, risk, repr(model), largest_gap=None if hard else model.tol)]
 
@@ -140,7 +140,7 @@ def rank_rls(rng, hard):
     if model.solver == "cg" and rng.random() < 0.3:
         model.regularization = "hybrid"
         more = {"eval_set": (rows.X, rows.y), "eval_qid": rows.qid}
-    model = _fitted(model, rows, **more)
+    model = fitted(model, rows, **more)
     risk = query_risk("least_squares", rational_rows(rows.X), queries_of(rows))
     return [claim_of(model, risk, repr(model))]
 
@@ -238,7 +238,7 @@ def structured(rng, hard):
         scale=one_of(rng, [None, "auto", "standard"]),
         solver=str(rng.choice(["bundle", "lbfgs"])),
     )
-    model = _fitted(model, rows)
+    model = fitted(model, rows)
     return [claim_of(model, risk, repr(model), largest_gap=None if hard else model.tol)]
 
 
@@ -259,7 +259,7 @@ def kernel(rng, hard, losses=(*MARGIN_LOSSES, "least_squares")):
         store=one_of(rng, ["memory", "recompute"]),
         random_state=int(rng.integers(100)),
     )
-    model = _fitted(model, rows)
+    model = fitted(model, rows)
     risk = query_risk(loss, mapped_rows(model, rows.X), queries_of(rows), model.weighting)
     return [
         claim_of(
@@ -309,7 +309,7 @@ def further_loss(rng, hard):
     return fit(rng, hard, FURTHER_LOSSES)
 
 
-def _fitted(model, rows, **more):
+def fitted(model, rows, **more):
     return quietly(model.fit, rows.X, rows.y, **rows.given, **more)
 
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from exact_objectives import BlockRisk, LogisticRisk
+from exact_objectives import BlockRisk, ExactObjective, LogisticRisk
 
 DIGITS = 100
 #: Relative difference of upper and lower value at which the interior-point method may stop.
@@ -36,11 +36,20 @@ class Optimum(NamedTuple):
 
 
 def optimum(objective, alpha):
-    """Return the optimum of an ExactObjective at one alpha."""
+    """Return the optimum of an objective at one alpha."""
+    if not isinstance(objective, ExactObjective):
+        return objective.optimum(alpha)
     penalty = objective.penalty(alpha)
     zero = [Fraction(0)] * len(penalty)
     if objective.value(zero, alpha) == 0:  # risks are never negative, so nothing is better
         return Optimum(zero, Fraction(0), Fraction(0))
+    w, certificate = solved(objective, alpha)
+    return Optimum(w, objective.value(w, alpha), objective.risk.proved(certificate, penalty))
+
+
+def solved(objective, alpha):
+    """Return a model that is as good as optimal, and its dual variables: of squares the model itself."""
+    penalty = objective.penalty(alpha)
     with localcontext() as context:
         context.prec = DIGITS
         context.Emin, context.Emax = -999_999, 999_999
@@ -56,8 +65,7 @@ def optimum(objective, alpha):
         else:
             u, certificate = _newton(objective.risk, scaled, factor), None
         w = [_dyadic(x) * f for x, f in zip(u, factor, strict=True)]
-        certificate = w if certificate is None else certificate
-    return Optimum(w, objective.value(w, alpha), objective.risk.proved(certificate, penalty))
+    return w, w if certificate is None else certificate
 
 
 def _power_of_two(q):
@@ -146,7 +154,8 @@ def _logistic_newton(risk, penalty, factor):
         return coefficient @ np.array(costs, dtype=object) + (penalty * w * w).sum() / 2
 
     def slopes(w):
-        return np.array([1 / (1 + (-s).exp()) for s in margin - differences @ w], dtype=object)
+        slacks = margin - differences @ w
+        return np.array([_sigmoid(s) for s in slacks], dtype=object)
 
     w = np.array([Decimal(0)] * len(penalty), dtype=object)
     here = value(w)
@@ -163,6 +172,11 @@ def _logistic_newton(risk, penalty, factor):
         if -slope <= CLOSE * CLOSE * here:
             break
     return w, slopes(w)
+
+
+def _sigmoid(s):
+    tail = (-abs(s)).exp()
+    return tail / (1 + tail) if s < 0 else 1 / (1 + tail)
 
 
 class _Planes:

@@ -6,10 +6,11 @@ import zlib
 from itertools import count, islice
 
 import numpy as np
+from constrained_claims import CONSTRAINED
 from fitted_claims import ESTIMATORS
 from path_claims import PATHS
 
-KINDS = {**ESTIMATORS, **PATHS}
+KINDS = {**ESTIMATORS, **PATHS, **CONSTRAINED}
 CLASSES = [(kind, hardness) for kind in KINDS for hardness in ("mild", "hard")]
 #: Problems of an ordinary test run.
 IN_EVERY_RUN = 120

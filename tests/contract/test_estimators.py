@@ -31,6 +31,7 @@ CONFIGURATIONS = [
     RankSVM("squared_hinge", alpha=1.0),
     RankSVM("squared_hinge", alpha=1.0, solver="newton"),
     RankSVM("logistic", alpha=1.0),
+    RankSVM("squared_hinge", alpha=0.1, l1_ratio=0.2, bounds=(-5, None), tol=1e-10),
     RankRLS(tol=1e-10),
     RankRLS("auto", alphas=[1.0, 0.1], cv=2, tol=1e-10, solver="cg"),
     RankRLS(scale="standard", tol=1e-10, solver="cg"),
@@ -45,6 +46,7 @@ CONFIGURATIONS = [
 # Every kind of search, for what it leaves behind.
 SEARCHES = [
     RankSVM(alpha="auto", alphas=[1.0, 0.1], cv=2),
+    RankSVM(alpha="auto", l1_ratio=0.2, bounds=(-9, 9), cv=2),
     RankRLS("auto"),
     RankRLS("auto", alphas=[1.0, 0.1], cv=2, solver="cg"),
     RankRLS(regularization="early_stopping", cv=2),
@@ -120,6 +122,8 @@ def test_defaults_are_those_that_users_were_promised():
     promised = {
         "loss": "hinge",
         "alpha": 1e-4,
+        "l1_ratio": 0.0,
+        "bounds": None,
         "tol": 1e-3,
         "max_iter": 1000,
         "weighting": "pairs",
@@ -135,9 +139,8 @@ def test_defaults_are_those_that_users_were_promised():
     }
     assert RankSVM().get_params() == promised
     own = {"regularization": "tikhonov", "cv": None}
-    theirs = {
-        name: value for name, value in promised.items() if name not in ("loss", "weighting", "warm_start")
-    }
+    not_theirs = ("loss", "weighting", "warm_start", "l1_ratio", "bounds")
+    theirs = {name: value for name, value in promised.items() if name not in not_theirs}
     assert RankRLS().get_params() == {**theirs, **own}
 
 

@@ -8,7 +8,7 @@ from test_solvers import Regression
 
 from marginrank.exceptions import IncompatibleSolverError
 from marginrank.solvers import SOLVERS
-from marginrank.solvers.penalties import PENALTIES
+from marginrank.solvers.penalties import PENALTIES, ElasticNet
 from toy_penalty import BoundedElasticNet
 
 TOYS = [
@@ -17,7 +17,17 @@ TOYS = [
     BoundedElasticNet(0.0, low=-0.2, high=0.3),
     BoundedElasticNet(0.3, low=0.1, high=0.4),  # 0 is not allowed
 ]
-EVERY = [*(make() for make in PENALTIES.values()), *TOYS]
+BOUNDED = [
+    ElasticNet(0.9, low=0.0),
+    ElasticNet(0.0, low=-0.2, high=0.3),
+    ElasticNet(0.3, low=0.1, high=0.4),
+    ElasticNet(
+        0.7,
+        low=np.array([0.0, -np.inf, -0.5, 0.2, -0.3, -1.0]),
+        high=np.array([0.1, 0.0, 0.5, 0.2, np.inf, 2]),
+    ),
+]
+EVERY = [*(make() for make in PENALTIES.values()), *BOUNDED, *TOYS]
 ALPHA = 0.3
 
 every_penalty = pytest.mark.parametrize("penalty", EVERY, ids=repr)
@@ -75,9 +85,11 @@ def test_the_conjugate_with_an_error_holds_for_all_that_is_within_it(penalty, rn
 
 @every_penalty
 def test_slopes_of_the_minimizer_are_its_differences(penalty, rng):
-    z, step = rng.standard_normal(200), 1e-6
-    ahead, behind = penalty.minimizer(z + step, ALPHA), penalty.minimizer(z - step, ALPHA)
-    np.testing.assert_allclose(penalty.minimizer_slope(z, ALPHA), (ahead - behind) / (2 * step), atol=1e-6)
+    step = 1e-6
+    for z in rng.standard_normal((40, 6)):
+        ahead, behind = penalty.minimizer(z + step, ALPHA), penalty.minimizer(z - step, ALPHA)
+        expected = (ahead - behind) / (2 * step)
+        np.testing.assert_allclose(penalty.minimizer_slope(z, ALPHA), expected, atol=1e-6)
 
 
 @every_penalty
@@ -108,7 +120,8 @@ def test_the_smallest_subgradient_gives_a_plane_and_vanishes_at_the_minimizer(pe
 def test_steps_end_where_coefficients_are_allowed(penalty, rng):
     for _ in range(50):
         w = allowed(penalty, rng)
-        end = w + penalty.allowed_step(w, 3.0 * rng.standard_normal(6), ALPHA)
+        gradient = penalty.smallest_subgradient(w, rng.standard_normal(6), ALPHA)
+        end = w + penalty.allowed_step(w, 3.0 * rng.standard_normal(6), gradient)
         np.testing.assert_allclose(end, penalty.nearest(end), atol=1e-15)
         assert float(np.linalg.norm(w)) <= penalty.farthest(penalty.value(w, ALPHA), ALPHA) * (1 + 1e-12)
 
@@ -116,7 +129,7 @@ def test_steps_end_where_coefficients_are_allowed(penalty, rng):
 @every_penalty
 def test_a_smooth_one_has_the_gradient_and_the_hessian_of_its_values(penalty, rng):
     if not penalty.smooth:
-        assert penalty in TOYS
+        assert penalty in [*BOUNDED, *TOYS, ElasticNet()]
         return
     w, v, t = rng.standard_normal(6), rng.standard_normal(6), 1e-5
     gradient = penalty.smallest_subgradient(w, np.zeros(6), ALPHA)

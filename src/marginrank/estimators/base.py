@@ -22,7 +22,7 @@ from marginrank.data.queries import check_qid
 from marginrank.designs.scaling import SCALES
 from marginrank.estimators.fitted import FittedRanker, check_not_twice, too_few_rows, without_labels
 from marginrank.estimators.whole_fits import BestSoFar, fitted_whole
-from marginrank.exceptions import MarginRankError, Sentence
+from marginrank.exceptions import MarginRankError, Sentence, ZeroModelWarning
 from marginrank.losses import ComparesPairs, Loss
 from marginrank.metrics import Metric
 from marginrank.metrics.names import parse_metrics
@@ -34,10 +34,12 @@ from marginrank.training.alpha_searches import SearchByFolds, SearchOnSet
 from marginrank.training.certified import SELECTION_EPS, CertifiedTrainer
 from marginrank.training.evaluation_sets import EvaluationSet, read_evaluation_sets
 from marginrank.training.fitting import Found, OneAlpha, Place, Row, Run, Trainer
+from marginrank.training.penalty_settings import check_l1_ratio, read_penalty
 from marginrank.training.problems import Problem, RawColumns, Space
 from marginrank.training.progress import ProgressLine
 from marginrank.training.recorder import Recorder
 from marginrank.training.selection import Search
+from marginrank.training.zero_models import left_without_features
 
 _SEARCH_RESULTS = (
     "alphas_",
@@ -71,7 +73,11 @@ class Ranker(FittedRanker):
     max_iter: int
     verbose: int
     warm_start: bool = False
+    l1_ratio: Any = 0.0
+    bounds: Any = None
     _uses_size_of_labels: ClassVar[bool] = False
+    #: Whether coefficients are weights of the columns of X, not of features made of them.
+    _weighs_columns: ClassVar[bool] = True
 
     def _fit(
         self,
@@ -133,6 +139,7 @@ class Ranker(FittedRanker):
         check_flag(self.warm_start, "warm_start")
         check_verbose(self.verbose)
         check_count(self.max_iter, "max_iter")
+        check_l1_ratio(self.l1_ratio)
         if not self._chooses_alpha():
             check_positive(self.alpha, "alpha", "a positive, finite number or 'auto'")
         search = self._search()
@@ -255,7 +262,9 @@ class Ranker(FittedRanker):
         """Return the problem of data, over the columns of X."""
         threads = resolve_threads(self.n_jobs)
         loss = partial(make_loss, n_threads=threads)
-        return Problem(data, loss, RawColumns(data.X, self.scale, threads), from_pairs, **more)
+        settings = read_penalty(self.l1_ratio, self.bounds, data.X.shape[1], data.feature_names)
+        columns = RawColumns(data.X, self.scale, threads)
+        return Problem(data, loss, columns, from_pairs, settings=settings, **more)
 
     def _evaluation_sets(
         self, problem: Problem, eval_set: Any, eval_metric: Any, queries: dict[str, Any]
@@ -337,6 +346,9 @@ class Ranker(FittedRanker):
         """Set the coefficients, in raw units, and their certificate."""
         result = found.result
         self.coef_ = found.coef
+        if self._weighs_columns:
+            self.n_features_used_ = int(np.count_nonzero(np.atleast_2d(self.coef_).any(axis=0)))
+        self._without_features = left_without_features(found)
         transform = found.trainer.problem.transform
         self.scale_ = transform.scaled_by
         self.column_scale_ = transform.scale
@@ -352,6 +364,8 @@ class Ranker(FittedRanker):
         """Say what stopped a training that did not converge."""
         if result.status in ("max_iter", "stalled"):
             warnings.warn(self._why_not_converged(result), ConvergenceWarning, stacklevel=4)
+        if self._without_features is not None:
+            warnings.warn(self._without_features, ZeroModelWarning, stacklevel=4)
 
     def _why_not_converged(self, result: SolverResult) -> Sentence:
         count = "1 iteration" if result.n_iter == 1 else f"{result.n_iter} iterations"

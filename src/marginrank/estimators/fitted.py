@@ -350,6 +350,8 @@ def _can_be_written(value: Any) -> bool:
     """Whether a parameter goes into a model file: numbers and names, and these by name."""
     if isinstance(value, dict):
         return all(isinstance(name, str) and _can_be_written(one) for name, one in value.items())
+    if isinstance(value, tuple):  # a pair of bounds
+        return len(value) == 2 and all(_can_be_written(one) for one in value)
     return isinstance(value, str | int | float | np.generic | None)
 
 

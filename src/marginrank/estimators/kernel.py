@@ -188,6 +188,7 @@ class KernelRankSVM(PairwiseRanker):
     0.99
     """
 
+    _weighs_columns = False
     query_losses: ClassVar[Mapping[str, Any]] = {**QUERY_LOSSES, "least_squares": _least_squares}
     preference_losses: ClassVar[Mapping[str, Any]] = {
         **PREFERENCE_LOSSES,

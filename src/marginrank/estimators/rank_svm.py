@@ -13,10 +13,11 @@ from marginrank.training.selection import DEFAULT_METRIC, Rule
 class RankSVM(PairwiseRanker):
     r"""Linear ranking support vector machine.
 
-    Minimises ``R(X w) + alpha/2 ||w||^2``, where ``R`` is the mean over all comparable pairs (same query,
-    ``y_i < y_j``) of ``max(0, 1 - (p_j - p_i))``, of its square, or of the logistic loss, for the scores
-    ``p = X w``. Pairs of the hinges are counted, never formed: a pass costs O(nonzeros + m log m) for m rows,
-    also for real-valued labels.
+    Minimises ``R(X w) + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2)`` within ``bounds``, by default
+    ``R(X w) + alpha/2 ||w||^2``. ``R`` is the mean over all comparable pairs (same query, ``y_i < y_j``) of
+    ``max(0, 1 - (p_j - p_i))``, of its square, or of the logistic loss, for the scores ``p = X w``. Pairs of
+    the hinges are counted, never formed: a pass costs O(nonzeros + m log m) for m rows, also for real-valued
+    labels.
 
     Parameters
     ----------
@@ -27,6 +28,13 @@ class RankSVM(PairwiseRanker):
         Strength of the regularisation. The risk is a mean, so ``alpha`` does not depend on the number of
         rows; :mod:`marginrank.regularization` converts from the parameters of other programs. "auto" chooses
         from ``alphas`` by the ``eval_set`` of ``fit``, or by cross-validation without one.
+    l1_ratio : float, default=0.0
+        Share of L1 in the penalty, at least 0 and below 1. L1 leaves features out: their weights are exactly
+        0. It is measured in the units of the scaled columns.
+    bounds : (lowest, highest), dict of such pairs, or None, default=None
+        What the weights in ``coef_`` may be: one pair for all, or pairs by name of a feature or by number of
+        a column. None in a pair is no limit; equal numbers fix a weight, which is not penalised then.
+        ``(0, None)`` means that more is never worse.
     tol : float, default=1e-3
         Training stops when the objective is certified to be within this fraction of the optimum.
     max_iter : int, default=1000
@@ -63,6 +71,8 @@ class RankSVM(PairwiseRanker):
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights of the features.
+    n_features_used_ : int
+        How many features have a weight that is not 0.
     scale_ : {None, "standard", "minmax"}
         What ``scale`` became; decided once, by all training rows.
     column_scale_ : ndarray of shape (n_features,) or None
@@ -124,6 +134,12 @@ class RankSVM(PairwiseRanker):
     0.91
     >>> np.argsort(-model.predict(X[:4]))  # best row first
     array([0, 1, 3, 2])
+
+    Few features, and one that may only count in favour of a row:
+
+    >>> sparse = RankSVM(alpha=0.1, l1_ratio=0.9, bounds={1: (0, None)}).fit(X, y, qid=qid)
+    >>> sparse.n_features_used_, sparse.gap_ <= 1e-3
+    (2, True)
     """
 
     def __init__(
@@ -131,6 +147,8 @@ class RankSVM(PairwiseRanker):
         loss: str = "hinge",
         *,
         alpha: float | Literal["auto"] = 1e-4,
+        l1_ratio: float = 0.0,
+        bounds: Any = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
         weighting: Literal["pairs", "queries"] = "pairs",
@@ -146,6 +164,8 @@ class RankSVM(PairwiseRanker):
     ) -> None:
         self.loss = loss
         self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.bounds = bounds
         self.tol = tol
         self.max_iter = max_iter
         self.weighting = weighting

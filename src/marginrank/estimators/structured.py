@@ -133,6 +133,8 @@ class StructuredRankSVM(Ranker):
         Value, bound, gap, passes over the data and seconds, at the start and after each iteration.
     n_queries_ : int
         Queries in the training data; 1 for one global ranking.
+    n_features_used_ : int
+        How many features have a weight that is not 0.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.solvers.quadratic_forms import DenseForm, DiagonalForm, QuadraticForm
-from marginrank.types import Vector
+from marginrank.types import Mask, Vector
 
 # Forms are judged by this many of the latest pairs: one alone is fickle, old ones are out of date.
 _JUDGES = 5
@@ -113,15 +114,42 @@ class InverseHessian:
         self._chosen = int(np.argmin(sum(self._misfits)))
         self._scale = product / float(dual[self._chosen])
 
-    def apply(self, gradient: Vector) -> Vector:
-        """Multiply the approximate inverse Hessian with ``gradient``."""
-        product = gradient.copy()
-        weights = []
-        for step, change, inverse in reversed(self._pairs):
-            weight = inverse * float(step @ product)
-            product -= weight * change
-            weights.append(weight)
-        product = self._scale * self._forms[self._chosen].solve(product)
-        for (step, change, inverse), weight in zip(self._pairs, reversed(weights), strict=True):
-            product += (weight - inverse * float(change @ product)) * step
-        return product
+    def apply(self, gradient: Vector, free: Mask | None = None) -> Vector:
+        """Multiply the approximate inverse Hessian with ``gradient``.
+
+        Parameters
+        ----------
+        gradient : ndarray of shape (n_features,)
+            The vector.
+        free : ndarray of bool, shape (n_features,), optional
+            The coefficients that may move: the Hessian is that of these alone, the product 0 elsewhere.
+        """
+        if free is None or free.all():
+            return _two_loops(gradient, self._pairs, self._forms[self._chosen], self._scale)
+        form = self._forms[self._chosen].among(free)
+        pairs, scale = [], self._scale
+        for step, change, _ in self._pairs:
+            s, y = step[free], change[free]
+            product, dual = float(s @ y), float(y @ form.solve(y))
+            if product > _SMALLEST_CURVATURE * float(np.sqrt(float(s @ form.times(s)) * dual)):
+                pairs.append((s, y, 1.0 / product))
+                scale = product / dual
+        moved = np.zeros_like(gradient)
+        moved[free] = _two_loops(gradient[free], pairs, form, scale)
+        return moved
+
+
+def _two_loops(
+    gradient: Vector, pairs: Collection[tuple[Vector, Vector, float]], form: QuadraticForm, scale: float
+) -> Vector:
+    """Return the product of L-BFGS, from pairs of steps and changes and the form that it starts from."""
+    product = gradient.copy()
+    weights = []
+    for step, change, inverse in reversed(list(pairs)):
+        weight = inverse * float(step @ product)
+        product -= weight * change
+        weights.append(weight)
+    product = scale * form.solve(product)
+    for (step, change, inverse), weight in zip(pairs, reversed(weights), strict=True):
+        product += (weight - inverse * float(change @ product)) * step
+    return product

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from marginrank.types import Vector
+from marginrank.types import Mask, Vector
 
 # Rounding leaves a flat direction this much of its features' own curvature, which keeps the factor sound.
 _ROUNDING = 1e-11
@@ -22,6 +22,9 @@ class QuadraticForm(Protocol):
 
     def solve(self, vector: Vector) -> Vector:
         """Return the product of the inverse with a vector."""
+
+    def among(self, chosen: Mask) -> QuadraticForm:
+        """Return the form of vectors that are 0 but for some entries."""
 
 
 class DiagonalForm:
@@ -44,6 +47,10 @@ class DiagonalForm:
         """Return the product of the inverse with a vector."""
         return vector / self._diagonal
 
+    def among(self, chosen: Mask) -> DiagonalForm:
+        """Return the form of some entries."""
+        return DiagonalForm(self._diagonal[chosen])
+
 
 class DenseForm:
     """The matrix ``C + alpha I`` with a factor of it, for a positive semidefinite ``C``.
@@ -63,7 +70,7 @@ class DenseForm:
     """
 
     def __init__(self, matrix: NDArray[np.float64], alpha: float) -> None:
-        self._matrix = matrix
+        self._matrix, self._alpha = matrix, alpha
         self._added = alpha + _ROUNDING * matrix.diagonal()
         whole = matrix.copy()
         whole[np.diag_indices_from(whole)] += self._added
@@ -76,6 +83,10 @@ class DenseForm:
     def solve(self, vector: Vector) -> Vector:
         """Return the product of the inverse with a vector."""
         return np.asarray(cho_solve(self._factor, vector, check_finite=False))
+
+    def among(self, chosen: Mask) -> DenseForm:
+        """Return the form of some entries, with a factor of its own."""
+        return DenseForm(self._matrix[np.ix_(chosen, chosen)], self._alpha)
 
 
 def form_of(curvature: NDArray[np.float64], alpha: float) -> QuadraticForm:

@@ -124,7 +124,9 @@ def _smooth_gradient(objective: Objective, point: Point, gradient: Vector) -> Ve
 def _step(certificate: Certificate, point: Point, gradient: Vector, inverse: InverseHessian) -> Trial | None:
     objective = certificate.objective
     penalty, alpha = objective.penalty, objective.alpha
-    direction = penalty.allowed_step(point.w, -inverse.apply(gradient), alpha)
+    # What a kink or a bound holds has the subgradient 0: it stays, and others move as if it were not there.
+    free = None if penalty.smooth else gradient != 0.0
+    direction = penalty.allowed_step(point.w, -inverse.apply(gradient, free), gradient)
     if penalty.smooth:
         slope = float(gradient @ direction)
     else:

@@ -184,7 +184,7 @@ class SearchOnSet(AlphaSearch):
                 return row
             place = row.place
             result = uninterrupted(trainer.solve(place, self._callbacks))
-            scores = _as_predicted(held.design, trainer.problem.transform.raw(result.w))
+            scores = _as_predicted(held.design, trainer.problem.raw(result.w))
             parts[row.selection.index] = held.parts(scores[None])[0]
             self._descent.solved[place.alpha] = result
 

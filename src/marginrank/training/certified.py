@@ -60,7 +60,7 @@ class CertifiedTrainer:
     tol: float
     passes: float = 0.0
     tracer: PathTracer | None = None
-    n_alphas = 129  # 16 in each decade; most of them are read off a path and cost no product
+    n_alphas: int = field(init=False)
     patience: int | None = None
     shares_reads = True
     iterates_all = False
@@ -68,6 +68,10 @@ class CertifiedTrainer:
     _heard: list[Progress] = field(default_factory=list)
     _planes: CuttingPlanes | None = None
     _memories: list[InverseHessian] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # 16 in each decade, most of them read off a path at no product; or 4, each of them solved.
+        self.n_alphas = 129 if self.problem.settings.is_plain else 33
 
     @property
     def knows_scores(self) -> bool:
@@ -91,7 +95,7 @@ class CertifiedTrainer:
         objective = self.problem.objective.with_alpha(place.alpha)
         start = None if place.start is None else self.problem.transform.transformed(place.start)
         if self._planes is None:
-            self._planes = CuttingPlanes(place.alpha, objective.n_features)
+            self._planes = CuttingPlanes(place.alpha, objective.n_features, objective.penalty)
         result = self.solver.minimize(objective, start, callback, self._planes, self._memories)
         result = replace(result, point=None)
         self._solution = Solution(place.alpha, result)
@@ -125,7 +129,11 @@ class CertifiedTrainer:
         """Go down a grid, along a path or one by one, by what is cheaper."""
         del held
         rest = grid
-        if not self.knows_scores:
+        if (
+            not self.problem.settings.is_plain
+        ):  # nothing is proved between two alphas, and mixtures lose zeros
+            pass
+        elif not self.knows_scores:
             rest = _thinned(grid) if default else grid
         elif path_pays(grid, self.tol):
             self._trace_into(descent, grid, callbacks)
@@ -199,7 +207,7 @@ class CertifiedTrainer:
             self._heard.append(progress)
             if not callbacks:
                 return False
-            w = None if progress.w is None else self.problem.transform.raw(progress.w)
+            w = None if progress.w is None else self.problem.raw(progress.w)
             shown = replace(progress, w=w)
             stops = [bool(callback(shown)) for callback in callbacks]
             return any(stops)

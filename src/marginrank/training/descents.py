@@ -88,7 +88,7 @@ class Descent:
 
     def note(self, problem: Problem, alpha: float, result: SolverResult) -> None:
         """Add a solution below the other models."""
-        self._add(alpha, problem.transform.raw(result.w), result.value, result.bound)
+        self._add(alpha, problem.raw(result.w), result.value, result.bound)
         self.solved[alpha] = replace(result, point=None)
 
     def note_path(self, problem: Problem, tracer: PathTracer) -> None:

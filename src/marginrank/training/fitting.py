@@ -140,7 +140,7 @@ class Found:
     @property
     def coef(self) -> Array:
         """The coefficients, in raw units."""
-        return self.trainer.problem.transform.raw(self.result.w)
+        return self.trainer.problem.raw(self.result.w)
 
     @property
     def passes(self) -> float:

@@ -25,7 +25,9 @@ from marginrank.designs.shared_reads import ProductsTogether
 from marginrank.losses import Loss
 from marginrank.metrics.several_targets import TargetEvaluators
 from marginrank.solvers.objective import Objective, natural_alpha
+from marginrank.solvers.penalties import ElasticNet, Penalty
 from marginrank.system.memory import check_columns
+from marginrank.training.penalty_settings import PLAIN, PenaltySettings
 from marginrank.training.selection import Search
 from marginrank.types import Array, Matrix, Rows, Vector
 
@@ -94,6 +96,8 @@ class Problem:
         Whether the pairs of the data are learnt from.
     targets : ndarray of shape (n_targets, n_rows), optional
         Labels in the order of the rows, where there are several for each; by default those of the data.
+    settings : PenaltySettings, optional
+        What weights shall be like, in raw units; by default their squared norm is penalised.
     taken : ndarray of int64, optional
         Numbers of the rows, or of the pairs, that take part.
     whole : Problem, optional
@@ -105,6 +109,7 @@ class Problem:
     space: Space
     from_pairs: bool = False
     targets: Array | None = None
+    settings: PenaltySettings = PLAIN
     taken: Rows | None = None
     whole: Problem | None = None
 
@@ -172,9 +177,18 @@ class Problem:
         return self.space.training_design(self)
 
     @cached_property
+    def penalty(self) -> Penalty:
+        """What is added to the risk, in the units of the design."""
+        return self.settings.penalty(self.transform)
+
+    @cached_property
     def objective(self) -> Objective:
-        """Design and loss together, at alpha = 1."""
-        return Objective(self.design, self.loss, 1.0)
+        """Design, loss and penalty together, at alpha = 1."""
+        return Objective(self.design, self.loss, 1.0, self.penalty)
+
+    def raw(self, w: Array) -> Array:
+        """Return coefficients in raw units, within their bounds, from those of the design."""
+        return self.settings.within(self.transform.raw(w))
 
     def in_units(self, rows: Design) -> Design:
         """Return a design of further rows, which is in raw units, in the units of this problem's design."""
@@ -186,8 +200,18 @@ class Problem:
         """Return the alpha at which a step along the gradient at zero brings the margins to about 1.
 
         Above it the model is hardly more than the gradient of the risk at zero; it follows the units of X.
+        Where L1 leaves no feature above some alpha, that is a decade above the balance.
         """
-        return natural_alpha(self.design, self.loss)
+        largest = self.largest_alpha()
+        return natural_alpha(self.design, self.loss) if np.isinf(largest) else 0.1 * largest
+
+    def largest_alpha(self) -> float:
+        """Return the largest alpha at which a weight that may be 0 is not; infinity where there is none."""
+        penalty = self.penalty
+        if not isinstance(penalty, ElasticNet) or penalty.l1_ratio == 0.0:
+            return float(np.inf)
+        start = penalty.nearest(np.zeros(self.design.shape[1]))
+        return penalty.largest_alpha(self.objective.at(start).risk_gradient)
 
     def release(self) -> None:
         """Let go of the design, not of its transform; it is made again if it is needed again."""

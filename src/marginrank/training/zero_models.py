@@ -1,4 +1,4 @@
-"""Whether the best model is w = 0, and why: a target degenerate on the data, or too large an alpha."""
+"""Whether the best model is w = 0, and why: a degenerate target, too large an alpha, or too much L1."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from marginrank.exceptions import Sentence
 from marginrank.solvers import Progress, SolverResult
-from marginrank.training.fitting import Place, Trainer
+from marginrank.training.fitting import Found, Place, Trainer
 
 #: "fits": w = 0 is not known to be the best model. "unknown": it is, but for neither reason as far as known.
 Verdict: TypeAlias = Literal["fits", "degenerate", "alpha", "unknown"]
@@ -58,3 +59,23 @@ def judge(trainer: Trainer, result: SolverResult, alpha: float, tol: float) -> V
     if far.value < gained:
         return "alpha"
     return "degenerate" if far.bound >= proved else "unknown"
+
+
+def left_without_features(found: Found) -> Sentence | None:
+    """Return what to say where L1 left none of the features that it could leave out; else None."""
+    problem, settings = found.trainer.problem, found.trainer.problem.settings
+    if settings.l1_ratio == 0.0 or found.result.status == "interrupted":
+        return None
+    coef = found.coef
+    if np.any(coef != settings.within(np.zeros_like(coef))):
+        return None
+    largest = problem.largest_alpha()
+    if not 0.0 < largest < np.inf:
+        return None
+    return Sentence(
+        "No feature is left at {alpha=:.3g} with {l1_ratio=:g}: the first one enters below {largest:.3g}.",
+        "Use a smaller {alpha}, or {alpha='auto'}.",
+        alpha=found.alpha,
+        l1_ratio=settings.l1_ratio,
+        largest=largest,
+    )

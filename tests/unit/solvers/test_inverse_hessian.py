@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from marginrank.solvers.inverse_hessian import InverseHessian
 
@@ -106,3 +107,20 @@ def test_the_way_from_the_last_place_teaches_at_another_alpha_too():
     after.visit(other, risk @ other + 0.03 * other)
     step = other - w
     np.testing.assert_allclose(after.apply(risk @ step + 0.03 * step), step, rtol=1e-10)
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["diagonal", "matrix"])
+def test_among_free_coefficients_it_is_the_inverse_of_their_hessian(whole):
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((6, 12))
+    hessian, free = root @ root.T + 0.1 * np.eye(6), np.array([True, True, False, True, False, True])
+    inverse = InverseHessian(root @ root.T if whole else np.ones(6), 0.1, memory=4)
+    for step in np.eye(6)[free]:  # along each free coefficient once
+        inverse.update(step, hessian @ step)
+    step = np.where(free, rng.standard_normal(6), 0.0)
+    gradient = np.where(free, hessian @ step, 0.0)
+    found = inverse.apply(gradient, free)
+    assert not found[~free].any()
+    if whole:
+        np.testing.assert_allclose(found, step, rtol=1e-8)
+    assert float(gradient @ found) > 0.0

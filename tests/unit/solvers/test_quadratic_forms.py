@@ -26,3 +26,14 @@ def test_diagonals_and_matrices_mean_the_same(curvature):
     form = form_of(curvature, 0.1)
     np.testing.assert_allclose(form.times(np.ones(2)), [1.1, 2.1], rtol=1e-9)
     np.testing.assert_allclose(form.solve(np.ones(2)), [1 / 1.1, 1 / 2.1], rtol=1e-9)
+
+
+def test_a_form_among_some_entries_is_that_of_vectors_with_zeros_elsewhere():
+    rng = np.random.default_rng(0)
+    root, chosen = rng.standard_normal((6, 9)), np.array([True, False, True, True, False, True])
+    for curvature in (root @ root.T, rng.random(6) + 0.1):
+        form, part = form_of(curvature, 0.2), rng.standard_normal(4)
+        whole = np.zeros(6)
+        whole[chosen] = part
+        np.testing.assert_allclose(form.among(chosen).times(part), form.times(whole)[chosen], rtol=1e-12)
+        np.testing.assert_allclose(form.among(chosen).solve(form.among(chosen).times(part)), part, rtol=1e-9)

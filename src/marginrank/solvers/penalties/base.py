@@ -45,9 +45,10 @@ class Penalty(Protocol):
         Its negative is the direction of steepest descent; where it is 0, ``w`` is the minimiser.
         """
 
-    def allowed_step(self, w: Vector, direction: Vector, alpha: float) -> Vector:
-        """Return a step like ``direction`` that ends at an allowed place, without leaving a face of ``P``.
+    def allowed_step(self, w: Vector, direction: Vector, gradient: Vector) -> Vector:
+        """Return a step like ``direction`` that ends at an allowed place, without crossing a kink of ``P``.
 
+        A coefficient at a kink or a bound leaves it only against ``gradient``, the smallest subgradient.
         Where the penalty has no kinks and allows every coefficient, that is the direction itself.
         """
 

@@ -49,9 +49,9 @@ class SquaredNorm:
         """Return ``gradient + alpha w``."""
         return gradient + alpha * w
 
-    def allowed_step(self, w: Vector, direction: Vector, alpha: float) -> Vector:
+    def allowed_step(self, w: Vector, direction: Vector, gradient: Vector) -> Vector:
         """Return the direction."""
-        del w, alpha
+        del w, gradient
         return direction
 
     def nearest(self, w: Vector) -> Vector:

@@ -1,0 +1,81 @@
+"""Claims of rankers with an elastic net and bounds, beside the exact problem."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from constrained_objectives import ConstrainedObjective
+from exact_losses import explicit_terms, query_risk, rational, rational_rows
+from exact_objectives import pair_risk
+from fitted_claims import LOSS_SOLVERS, claim_of, draw_pairs, fitted, one_of, queries_of, quietly
+from random_rows import draw_alpha, draw_rows
+
+from marginrank import RankSVM
+from marginrank.io import write_dataset
+
+
+def draw_bounds(rng, X):
+    """Return bounds as users write them: none, one pair for all, or some by column, with fixed weights."""
+    largest = abs(X).max(axis=0)
+    size = np.asarray(largest.todense() if hasattr(largest, "todense") else largest).ravel()
+    kind = rng.random()
+    if kind < 0.3:
+        return None
+    if kind < 0.5:
+        return one_of(rng, [(0, None), (None, 0), (-0.5 / float(size.max() or 1.0), None)])
+    bounds = {}
+    for j in range(1, X.shape[1]):  # the first one stays free
+        value = float(rng.normal() / (size[j] or 1.0))
+        pairs = [(0, None), (None, 0), (value, value), (-abs(value), abs(value)), (value, value + abs(value))]
+        if rng.random() < 0.7:
+            bounds[j] = one_of(rng, pairs)
+    return bounds or None
+
+
+def constrained_claim(model, risk, what, *, largest_gap=None):
+    """Return the claim of an estimator with an elastic net, bounds, or both."""
+    n = risk.n_columns
+    bounds = model.bounds
+    if not isinstance(bounds, dict):
+        bounds = dict.fromkeys(range(n), (None, None) if bounds is None else bounds)
+    pairs = [bounds.get(j, (None, None)) for j in range(n)]
+    low, high = (tuple(None if pair[k] is None else Fraction(pair[k]) for pair in pairs) for k in (0, 1))
+    scale = (Fraction(1),) * n if model.column_scale_ is None else tuple(rational(model.column_scale_))
+    exact = ConstrainedObjective(risk, scale, Fraction(model.l1_ratio), low, high)
+    plain = claim_of(model, risk, what, largest_gap=largest_gap)
+    return replace(plain, exact=exact)
+
+
+def sparse_or_bounded(rng, hard):
+    """Return the claim of a ranker with an elastic net, bounds, or both: queries, pairs, rows on disk."""
+    rows = draw_rows(rng, hard=hard)
+    loss = one_of(rng, list(LOSS_SOLVERS))
+    model = RankSVM(
+        loss,
+        alpha=draw_alpha(rng, hard=hard),
+        l1_ratio=one_of(rng, [0.0, 0.3, 0.9]),
+        bounds=draw_bounds(rng, rows.X),
+        tol=float(rng.choice([1e-2, 1e-3, 1e-6])),
+        scale=one_of(rng, [None, "auto", "standard", "minmax"]),
+        solver=one_of(rng, ["lbfgs", "bundle"]),
+    )
+    features, kind = rational_rows(rows.X), rng.random()
+    if kind < 0.2:
+        pairs, weight, margin = draw_pairs(rng, rows.X.shape[0])
+        quietly(model.fit_pairs, rows.X, pairs, weight=weight, margin=margin)
+        risk = pair_risk(loss, explicit_terms(features, pairs, weight, margin), rows.X.shape[1])
+    else:
+        if kind < 0.4:
+            with TemporaryDirectory() as folder:
+                data = write_dataset(f"{folder}/rows.mrd", rows.X, rows.y, chunk_rows=4, **rows.given)
+                quietly(model.fit, data)
+        else:
+            fitted(model, rows)
+        risk = query_risk(loss, features, queries_of(rows))
+    return [constrained_claim(model, risk, repr(model), largest_gap=None if hard else model.tol)]
+
+
+CONSTRAINED = {"sparse_or_bounded": sparse_or_bounded}
