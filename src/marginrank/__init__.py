@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from marginrank.calibration import calibrate
     from marginrank.clicks import inverse_propensity
     from marginrank.data import RankingData
     from marginrank.designs import ColumnStatistics
@@ -41,6 +42,7 @@ _HOMES = {
     "RankingData": "marginrank.data",
     "RankingModel": "marginrank.model",
     "StructuredRankSVM": "marginrank.estimators",
+    "calibrate": "marginrank.calibration",
     "dump_letor": "marginrank.io",
     "inverse_propensity": "marginrank.clicks",
     "kernel_rank_path": "marginrank.paths",
@@ -53,6 +55,7 @@ _HOMES = {
     "write_dataset": "marginrank.io",
 }
 _MODULES = {
+    "calibration",
     "clicks",
     "comparison",
     "data",
@@ -86,6 +89,7 @@ __all__ = [
     "RankingModel",
     "StructuredRankSVM",
     "__version__",
+    "calibrate",
     "dump_letor",
     "inverse_propensity",
     "kernel_rank_path",

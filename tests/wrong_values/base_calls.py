@@ -21,6 +21,8 @@ import marginrank
 from marginrank import (
     FourierFeatures,
     NystroemFeatures,
+    calibrate,
+    calibration,
     clicks,
     comparison,
     datasets,
@@ -42,6 +44,7 @@ Y = np.array([0.0, 1.0, 2.0] * 4)
 QID = np.repeat([1, 2, 3], 4)
 PAIRS = np.array([[1, 0], [2, 1], [5, 4], [10, 9]])
 SCORES = X[:, 0].copy()
+MANY = np.random.default_rng(1).normal(size=(100, 2))
 CLICKS, POSITIONS = np.array([1.0, 0.0, 1.0, 0.0] * 3), np.tile([1, 2, 3, 4], 3)
 DATA = marginrank.RankingData(X, Y, qid=QID)
 PAIRED = marginrank.RankingData(X, pairs=PAIRS)
@@ -368,6 +371,7 @@ def _model_calls(folder: Path) -> dict[str, list[Call]]:
     found = ranker.to_model()
     file = folder / "model.mrk"
     found.save(file)
+    calibrated = calibrate(found, MANY, MANY[:, 0], group=[20] * 5)
     return {
         "RankingModel": [Call(marginrank.RankingModel, {"coef": [1.0, 2.0]})],
         **_explanation_calls(found),
@@ -385,6 +389,14 @@ def _model_calls(folder: Path) -> dict[str, list[Call]]:
             Call(marginrank.RankingModel.from_weights, {"source": b"1:0.5 2:-1\n", "program": "ranklib"})
         ],
         "RankingModel.load": [Call(marginrank.RankingModel.load, {"file": file})],
+        "RankingModel.probability": [Call(calibrated.probability, {"a": X, "b": X[::-1]})],
+        "calibrate": [Call(calibrate, {"model": ranker, "X": MANY, "y": MANY[:, 0], "group": [20] * 5})],
+        "calibration.PairCalibration": [
+            Call(calibration.PairCalibration, {"differences": [1.0], "probabilities": [0.75], "n_pairs": 60})
+        ],
+        "calibration.PairCalibration.probability": [
+            Call(calibrated.calibration.probability, {"difference": [1.0]})
+        ],
         "RankingModel.predict": [Call(found.predict, {"X": X})],
         "RankingModel.save": [Call(found.save, {"file": folder / "again.mrk"})],
         "model.align_width": [Call(model.align_width, {"X": X, "n_features": 2})],

@@ -21,9 +21,11 @@ from marginrank.designs import Design, mapped_design, matrix_design
 from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError, shown, shown_path
 from marginrank.model import file_format
+from marginrank.model.calibration import PairCalibration
 from marginrank.model.columns import model_matrix
-from marginrank.model.mapping import InputMapping, check_mapping, mapping_from_file
-from marginrank.model.statistics import check_statistics, statistics_from_file, statistics_to_file
+from marginrank.model.content import arguments_of, content_of
+from marginrank.model.mapping import InputMapping, check_mapping
+from marginrank.model.statistics import check_statistics
 from marginrank.model.uses import ModelUses
 from marginrank.model.values import frozen_vector, json_value
 from marginrank.parameters import check_choice, check_number, check_path
@@ -62,6 +64,8 @@ class RankingModel(ModelUses):
         What training divided the columns by. For information: the coefficients have it folded in.
     column_statistics : ColumnStatistics, optional
         What the columns held in training: range, mean, deviation, zeros. For information.
+    calibration : PairCalibration, optional
+        What :func:`marginrank.calibrate` makes; ``probability`` needs it.
     feature_map : NystroemFeatures or FourierFeatures, optional
         A fitted map from raw features to those that ``coef`` weighs. The model keeps a copy.
     input_scaling : (multiplier, offset), optional
@@ -99,6 +103,7 @@ class RankingModel(ModelUses):
     mapping: InputMapping | None
     _metadata: str
     column_statistics: ColumnStatistics | None = None  # pickles from before there were any have none
+    calibration: PairCalibration | None = None
 
     def __init__(
         self,
@@ -109,6 +114,7 @@ class RankingModel(ModelUses):
         query_normalization: QueryNormalization | None = None,
         column_scale: Any = None,
         column_statistics: ColumnStatistics | None = None,
+        calibration: PairCalibration | None = None,
         feature_map: Any = None,
         input_scaling: Any = None,
         metadata: Mapping[str, Any] | None = None,
@@ -122,6 +128,8 @@ class RankingModel(ModelUses):
         mapping = check_mapping(feature_map, input_scaling, len(weights))
         n_features = len(weights) if mapping is None else mapping.n_features
         check_statistics(column_statistics, n_features)
+        if calibration is not None and not isinstance(calibration, PairCalibration):
+            raise ParameterError("calibration", "a PairCalibration or None", calibration)
         check_choice("query_normalization", query_normalization, (None, "minmax"))
         if metadata is not None and not isinstance(metadata, Mapping):
             raise ParameterError("metadata", "a mapping", metadata)
@@ -132,6 +140,7 @@ class RankingModel(ModelUses):
             "query_normalization": query_normalization,
             "column_scale": scale,
             "column_statistics": column_statistics,
+            "calibration": calibration,
             "mapping": mapping,
             # Kept as text, which nobody can change; the property gives a fresh copy.
             "_metadata": json.dumps(json_value(metadata or {}, "metadata")),
@@ -364,40 +373,13 @@ class RankingModel(ModelUses):
                 "marginrank does not know. Upgrade marginrank."
             )
         try:
-            mapping = mapping_from_file(header, arrays) if header["kind"] == "mapped" else {}
-            return cls(
-                arrays["coef"],
-                intercept=header["intercept"],
-                feature_names=header["feature_names"],
-                query_normalization=header["query_normalization"],
-                column_scale=arrays.get("column_scale"),
-                column_statistics=statistics_from_file(header, arrays),
-                metadata=header["metadata"],
-                **mapping,
-            )
+            return cls(**arguments_of(header, arrays))
         except (KeyError, TypeError, RecursionError, MarginRankError) as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
             raise ModelFileError(f"{where} is not a valid marginrank model: {what}.") from None
 
     def _to_bytes(self) -> bytes:
-        content = {
-            "kind": self.kind,
-            "intercept": self.intercept,
-            "feature_names": self.feature_names,
-            "query_normalization": self.query_normalization,
-            "metadata": self.metadata,
-        }
-        arrays: dict[str, NDArray[Any]] = {"coef": self.coef}
-        if self.column_scale is not None:
-            arrays["column_scale"] = self.column_scale
-        version = 1  # holds all that a linear model needs, and every release reads it
-        if self.mapping is not None:
-            header, more = self.mapping.to_file()
-            content, arrays, version = {**content, **header}, {**arrays, **more}, 2
-        if self.column_statistics is not None:
-            header, more = statistics_to_file(self.column_statistics)
-            content, arrays, version = {**content, **header}, {**arrays, **more}, 3
-        return file_format.encode(content, arrays, version)
+        return file_format.encode(*content_of(self))
 
 
 def _reason(error: OSError) -> str:

@@ -1,4 +1,4 @@
-"""What can be done with a model besides scoring: carry it into other programs, and from them."""
+"""What can be done with a model besides scoring: compare rows, carry it into other programs and from them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
+import numpy as np
+
 from marginrank.data import RankingData
-from marginrank.exceptions import ParameterError
+from marginrank.data.validation import as_array
+from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.model.columns import model_matrix
 from marginrank.model.explained import ExplainedModel
 from marginrank.parameters import as_list, check_choice, check_count
@@ -22,7 +25,63 @@ _MOST_FEATURES = 10_000_000
 
 
 class ModelUses(ExplainedModel):
-    """Methods of :class:`marginrank.RankingModel` that lead out of the library."""
+    """Methods of :class:`marginrank.RankingModel` besides scoring."""
+
+    def probability(self, a: Any, b: Any) -> Any:
+        """Return the probability that rows ``a`` are above rows ``b``; the model must be calibrated.
+
+        Parameters
+        ----------
+        a, b : array-like, sparse matrix or data frame of shape (n_pairs, n_features), or (n_features,)
+            Features of the two rows of each pair, or of one pair.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,), or float
+            ``P(a above b)``. ``P(a, b) + P(b, a)`` is 1, to the last bit.
+
+        Notes
+        -----
+        A model that normalises within queries scores whole queries: there, use
+        ``calibration.probability(scores_a - scores_b)``.
+
+        Examples
+        --------
+        >>> from marginrank import RankSVM, calibrate
+        >>> from marginrank.datasets import make_ranking
+        >>> X, y, qid = make_ranking(60, 10)
+        >>> ranker = RankSVM().fit(X[qid < 40], y[qid < 40], qid=qid[qid < 40])
+        >>> held = qid >= 40
+        >>> model = calibrate(ranker, X[held], y[held], qid=qid[held])
+        >>> a, b = X[0], X[1]
+        >>> model.probability(a, b) + model.probability(b, a)
+        1.0
+        """
+        model = cast("ExportedModel", self)
+        calibration = getattr(self, "calibration", None)
+        if calibration is None:
+            raise MarginRankError(
+                "The model has no probabilities: comparing a with b needs calibrate(model, X, y, qid=...) on "
+                "held-out queries first."
+            )
+        if model.query_normalization is not None:
+            raise MarginRankError(
+                "The model normalises features within queries, so it cannot compare a with b alone. Score "
+                "whole queries, and use calibration.probability(difference of scores)."
+            )
+        (first, alone), (second, _) = (_rows_of_pairs(rows, name) for rows, name in ((a, "a"), (b, "b")))
+        scores = []
+        for name, rows in (("a", first), ("b", second)):
+            try:
+                scores.append(model.predict(rows))
+            except MarginRankError as error:
+                raise error.about(f"{name}: ") from None
+        if len(scores[0]) != len(scores[1]):
+            raise MarginRankError(
+                f"a and b must have as many rows as each other; got {len(scores[0])} and {len(scores[1])}."
+            )
+        found = calibration.probability(scores[0] - scores[1])
+        return float(found[0]) if alone else found
 
     def export(
         self,
@@ -165,3 +224,13 @@ class ModelUses(ExplainedModel):
             metadata=about,
         )
         return model
+
+
+def _rows_of_pairs(rows: Any, name: str) -> tuple[Any, bool]:
+    """Return rows as a matrix, and whether it was one row."""
+    if isinstance(rows, list | tuple | np.ndarray):
+        values = as_array(rows, name)
+        if values.ndim == 1:
+            return values[None], True
+        return values, False
+    return rows, False

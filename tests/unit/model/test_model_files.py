@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 
 from marginrank import ColumnStatistics, KernelRankSVM, RankingModel, RankSVM
+from marginrank.calibration import PairCalibration
 from marginrank.exceptions import MarginRankError, ModelFileError
 from marginrank.model.file_format import MAGIC, decode, encode
 from marginrank.system.atomic_write import atomic_write
 
 VERSION_1 = Path(__file__).parent / "files" / "model-v1.mrk"
 VERSION_3 = Path(__file__).parent / "files" / "model-v3.mrk"
+VERSION_4 = Path(__file__).parent / "files" / "model-v4.mrk"
 # Numbers that a decimal detour or a change of sign, size or byte order would not survive.
 COEF = np.array([0.1, -0.0, 5e-324, 1.7976931348623157e308, -1 / 3])
 METADATA = {
@@ -194,6 +196,46 @@ def test_statistics_that_are_not_sound_are_refused(change, message):
     refuses(forged_linear(format_version=3, **change), message)
 
 
+def calibrated_model():
+    return RankingModel([1.0], calibration=PairCalibration([0.1, 1 / 3], [0.5, 0.9], 77))
+
+
+def test_a_file_of_version_4_gives_back_the_probabilities():
+    assert VERSION_4.read_bytes() == file_of(calibrated_model())
+    found = RankingModel.load(VERSION_4)
+    assert found.calibration.differences.tolist() == [0.1, 1 / 3]
+    assert found.calibration.probabilities.tolist() == [0.5, 0.9]
+    assert found.calibration.n_pairs == 77
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"calibration": 3}, "calibration has no number of pairs"),
+        ({"calibration": {"n_pairs": "4"}}, "calibration has no number of pairs"),
+        ({"calibration": {"n_pairs": 4}}, "'calibration.differences' is missing"),
+    ],
+)
+def test_probabilities_that_are_not_sound_are_refused(change, message):
+    refuses(forged_linear(format_version=4, **change), message)
+
+
+@pytest.mark.parametrize(
+    ("differences", "probabilities", "message"),
+    [
+        ([0.0, 1.0], [0.5, 0.6], "differences must be positive and ascending"),
+        ([1.0, 1.0], [0.5, 0.6], "differences must be positive and ascending"),
+        ([1.0], [0.5, 0.6], "differences and probabilities must have as many entries"),
+        ([1.0, 2.0], [0.4, 0.6], "from 0.5 to 1 and never fall"),
+        ([1.0, 2.0], [0.7, 0.6], "from 0.5 to 1 and never fall"),
+        ([1.0, 2.0], [0.7, 1.1], "from 0.5 to 1 and never fall"),
+    ],
+)
+def test_functions_that_are_no_probabilities_are_refused(differences, probabilities, message):
+    with pytest.raises(MarginRankError, match=message):
+        PairCalibration(differences, probabilities, 4)
+
+
 # Damage
 
 
@@ -351,11 +393,11 @@ def test_deep_metadata_are_loaded_or_refused():
 
 
 def test_newer_version_says_which_marginrank_is_needed():
-    data = forged_linear(format_version=4, needs_marginrank="2.5.0")
+    data = forged_linear(format_version=5, needs_marginrank="2.5.0")
     refuses(
-        data, r"format version 4 and needs marginrank 2\.5\.0 or newer; .* reads versions up to 3. Upgrade"
+        data, r"format version 5 and needs marginrank 2\.5\.0 or newer; .* reads versions up to 4. Upgrade"
     )
-    refuses(forged_linear(format_version=4), "needs marginrank of a later release or newer")
+    refuses(forged_linear(format_version=5), "needs marginrank of a later release or newer")
 
 
 def test_a_later_layout_needs_only_magic_checksum_and_version_to_be_understood():
