@@ -118,7 +118,13 @@ def ranker_of(options: dict[str, Any]) -> Any:
     options = dict(options)
     if options.pop("kernel", False):
         return KernelRankSVM(
-            gamma=0.01, n_components=200, store="recompute", random_state=0, alpha="auto", **options
+            gamma=0.01,
+            linear_block=False,
+            n_components=200,
+            store="recompute",
+            random_state=0,
+            alpha="auto",
+            **options,
         )
     if options.pop("structured", False):
         return StructuredRankSVM("ndcg@10", alpha="auto", **options)

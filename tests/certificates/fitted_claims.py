@@ -242,7 +242,7 @@ def structured(rng, hard):
     return [claim_of(model, risk, repr(model), largest_gap=None if hard else model.tol)]
 
 
-def kernel(rng, hard, losses=(*MARGIN_LOSSES, "least_squares")):
+def kernel(rng, hard, losses=(*MARGIN_LOSSES, "least_squares"), *, linear_block=False):
     rows = draw_rows(rng, hard=hard, offsets=False, largest=5)
     approximation = str(rng.choice(["nystroem", "fourier", "exact"]))
     loss = str(rng.choice(losses))
@@ -258,18 +258,31 @@ def kernel(rng, hard, losses=(*MARGIN_LOSSES, "least_squares")):
         scale=one_of(rng, ["auto", "standard"]),
         store=one_of(rng, ["memory", "recompute"]),
         random_state=int(rng.integers(100)),
+        linear_block=linear_block,
     )
     model = fitted(model, rows)
-    risk = query_risk(loss, mapped_rows(model, rows.X), queries_of(rows), model.weighting)
-    return [
-        claim_of(
-            model,
-            risk,
-            repr(model),
-            penalty=(Fraction(1),) * risk.n_columns,
-            largest_gap=None if hard else model.tol,
-        )
-    ]
+    features = mapped_rows(model, rows.X)
+    penalty = (Fraction(1),) * len(features[0])
+    if linear_block:
+        features = [tuple(z) + tuple(x) for z, x in zip(features, rational_rows(rows.X), strict=True)]
+        penalty = block_penalty(model)
+        model.coef_ = np.concatenate([model.coef_, model.linear_coef_])
+    risk = query_risk(loss, features, queries_of(rows), model.weighting)
+    return [claim_of(model, risk, repr(model), penalty=penalty, largest_gap=None if hard else model.tol)]
+
+
+def kernel_beside_columns(rng, hard):
+    """Return the claim of a kernel with the columns beside it, each block divided by its own number."""
+    return kernel(rng, hard, linear_block=True)
+
+
+def block_penalty(model):
+    """Return the penalty of coefficients in raw units: the squares of what their features were divided by."""
+    mapped, linear = model.block_scale_
+    by_column = np.ones(model.n_features_in_) if model.column_scale_ is None else model.column_scale_
+    # As the ranker divides: by the product in double precision.
+    divisors = np.concatenate([np.full(len(model.coef_), mapped), linear * by_column])
+    return unit_penalty(divisors, len(divisors))
 
 
 def mapped_rows(model, X):
@@ -330,5 +343,6 @@ ESTIMATORS = {
     "rank_rls_targets": rank_rls_targets,
     "structured": structured,
     "kernel": kernel,
+    "kernel_beside_columns": kernel_beside_columns,
     "further_loss": further_loss,
 }

@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 
 import marginrank
 from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
@@ -24,6 +25,7 @@ _TARGET = {
     **{"rank_weight": "fourth_root", "truncate": False},
 }
 _KERNEL = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 1}
+_LINEAR_BLOCK = {"gamma": None, "linear_block": True}
 _PATH = {
     **{"y": None, "qid": None, "group": None, "query_weight": None, "scale": "auto", "alpha_max": None},
     **{"alpha_min": None, "eps": 1e-3, "n_jobs": None, "callbacks": None, "verbose": 0},
@@ -49,6 +51,7 @@ DEFAULTS = {
         **_SEARCH,
         **_RUN,
         **_KERNEL,
+        **_LINEAR_BLOCK,
         **{"approximation": "nystroem", "n_components": 500, "landmarks": "uniform", "orthogonal": False},
         **{"loss": "squared_hinge", "alpha": 1e-4, "weighting": "pairs", "gammas": None, "store": "auto"},
         **{"dtype": "auto", "random_state": None},
@@ -151,8 +154,23 @@ def test_an_automatic_alpha_is_chosen_over_eight_decades(estimator, n_alphas, ro
     np.testing.assert_allclose(alphas.max() / alphas.min(), 1e8, rtol=1e-3)  # they have three digits
 
 
-def test_an_automatic_gamma_is_chosen_among_five_about_the_scale(rows):
-    ranker = fitted(KernelRankSVM(gamma="auto", random_state=0), rows)
+def test_a_kernel_beside_the_columns_is_twice_as_wide_as_the_median_distance(rows):
+    ranker = fitted(KernelRankSVM(n_components=20, random_state=0), rows)
+    quarter = 0.25 / np.median(pdist(rows[0], "sqeuclidean"))
+    assert ranker.gamma_ == pytest.approx(quarter, rel=1e-6)
+    assert ranker.linear_coef_.shape == (4,)
+    searched = fitted(KernelRankSVM(gamma="auto", n_components=20, random_state=0), rows)
+    np.testing.assert_allclose(searched.gammas_ / quarter, [1 / 4, 1, 4], rtol=1e-6)
+
+
+def test_a_kernel_alone_has_the_gamma_of_the_scale(rows):
+    ranker = fitted(KernelRankSVM(linear_block=False, n_components=20, random_state=0), rows)
+    assert ranker.gamma_ == pytest.approx(1.0 / (rows[0].shape[1] * rows[0].var()), rel=1e-9)
+    assert ranker.linear_coef_ is None
+
+
+def test_an_automatic_gamma_alone_is_chosen_among_five_about_the_scale(rows):
+    ranker = fitted(KernelRankSVM(gamma="auto", linear_block=False, random_state=0), rows)
     scale = 1.0 / (rows[0].shape[1] * rows[0].var())
     np.testing.assert_allclose(ranker.gammas_ / scale, [1 / 64, 1 / 16, 1 / 4, 1, 4], rtol=1e-9)
 

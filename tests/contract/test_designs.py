@@ -10,6 +10,7 @@ from brute_force import random_view, relative_error
 from marginrank.designs import (
     ColumnTransform,
     FactoredDesign,
+    JoinedDesign,
     MatrixDesign,
     RecomputedDesign,
     TransformedDesign,
@@ -64,6 +65,7 @@ FORMS = {
     "factored": (False, lambda inner: FactoredDesign(inner, FACTOR)),
     "recomputed": (True, None),
     "recomputed and factored": (True, lambda inner: FactoredDesign(inner, FACTOR)),
+    "joined": (False, lambda inner: JoinedDesign(FactoredDesign(inner, FACTOR[:, :4]), inner, n_threads=2)),
 }
 
 
@@ -85,6 +87,8 @@ class Case:
             self.plain = self.plain[self.rows]
         if form == "scaled":
             self.plain = self.plain / SCALE
+        elif form == "joined":
+            self.plain = np.hstack([self.plain @ FACTOR[:, :4], self.plain])
         elif "factored" in form:
             self.plain = self.plain @ FACTOR
 
@@ -116,12 +120,22 @@ def case(request, listed):
     return Case(storage, listed, form)
 
 
+# The scores of joined designs are sums, which no part has when its own pass could use them.
+FUSING = [(storage, form) for storage, form in CASES if form != "joined"]
+
+
+@pytest.fixture(params=FUSING, ids=" ".join)
+def fusing_case(request, listed):
+    storage, form = request.param
+    return Case(storage, listed, form)
+
+
 def test_shape_is_that_of_the_rows_taken(case):
     assert case.design().shape == case.plain.shape
 
 
 def test_scores_equal_the_dense_product(case):
-    w = case.rng.normal(size=N_COLS)
+    w = case.rng.normal(size=case.plain.shape[1])
     assert relative_error(case.design().scores(w), case.plain @ w) < ROUNDING
 
 
@@ -132,7 +146,7 @@ def test_adjoint_equals_the_dense_product(case):
 
 def test_adjoint_identity(case):
     design = case.design()
-    w, g = case.rng.normal(size=N_COLS), case.rng.normal(size=N_ROWS)
+    w, g = case.rng.normal(size=case.plain.shape[1]), case.rng.normal(size=N_ROWS)
     assert design.scores(w) @ g == pytest.approx(w @ design.adjoint(g), rel=1e-11)
 
 
@@ -154,14 +168,14 @@ BLOCKS = [1, 2, 3, 4, 5, 8, 9, 19]
 @pytest.mark.parametrize("k", BLOCKS)
 def test_products_with_several_vectors_equal_the_single_products(case, k):
     design = case.design()
-    W, G = case.rng.normal(size=(k, N_COLS)), case.rng.normal(size=(k, N_ROWS))
+    W, G = case.rng.normal(size=(k, case.plain.shape[1])), case.rng.normal(size=(k, N_ROWS))
     assert relative_error(design.scores_block(W), [design.scores(w) for w in W]) < ROUNDING
     assert relative_error(design.adjoint_block(G), [design.adjoint(g) for g in G]) < ROUNDING
 
 
 def test_adjoint_identity_with_several_vectors(case):
     design = case.design()
-    W, G = case.rng.normal(size=(7, N_COLS)), case.rng.normal(size=(5, N_ROWS))
+    W, G = case.rng.normal(size=(7, case.plain.shape[1])), case.rng.normal(size=(5, N_ROWS))
     assert relative_error(design.scores_block(W) @ G.T, W @ design.adjoint_block(G).T) < 1e-12
 
 
@@ -171,17 +185,18 @@ def test_several_vectors_give_new_arrays_in_memory_order(case):
     assert first.any()
     assert not again.any()
     assert first.flags.c_contiguous
-    assert design.scores_block(np.zeros((0, N_COLS))).shape == (0, N_ROWS)
+    assert design.scores_block(np.zeros((0, case.plain.shape[1]))).shape == (0, N_ROWS)
 
 
 @pytest.mark.parametrize("name", QUERY_LOSSES)
 @pytest.mark.parametrize("weight", [None, "real"])
-def test_fused_equals_its_parts(case, name, weight):
+def test_fused_equals_its_parts(fusing_case, name, weight):
+    case = fusing_case
     view = random_view(case.rng, SIZES, weight=weight)
     loss = QUERY_LOSSES[name](view, weighting="queries", n_threads=1)
     design = case.design()
     assert design.fuses(loss)
-    w, v = case.rng.normal(size=(2, N_COLS))
+    w, v = case.rng.normal(size=(2, case.plain.shape[1]))
     found = design.evaluate(w, loss)
     apart = loss.at(design.scores(w))
     assert found.w is w
@@ -202,7 +217,7 @@ def test_a_split_evaluation_is_its_parts(case, name):
     design = case.design()
     assert not design.fuses(loss)
     assert design.brings_scores(loss)
-    w, v = case.rng.normal(size=(2, N_COLS))
+    w, v = case.rng.normal(size=(2, case.plain.shape[1]))
     found, apart = design.evaluate(w, loss), loss.at(design.scores(w))
     assert found.w is w
     assert found.gradient is None
@@ -217,9 +232,11 @@ def test_a_split_evaluation_is_its_parts(case, name):
 @pytest.mark.parametrize("sizes", [SIZES, [N_ROWS]], ids=["fused", "split"])
 def test_an_evaluation_says_how_much_of_x_it_read(case, sizes):
     loss = QUERY_LOSSES["hinge"](random_view(case.rng, sizes), weighting="pairs", n_threads=1)
-    design, fused = case.design(), sizes is SIZES
-    assert design.evaluate(case.rng.normal(size=N_COLS), loss).passes == (1.0 if fused else 0.5)
-    at_origin = design.evaluate(np.zeros(N_COLS), loss)
+    design = case.design()
+    fused = design.fuses(loss)
+    assert fused == (sizes is SIZES and not isinstance(design, JoinedDesign))
+    assert design.evaluate(case.rng.normal(size=case.plain.shape[1]), loss).passes == (1.0 if fused else 0.5)
+    at_origin = design.evaluate(np.zeros(case.plain.shape[1]), loss)
     assert at_origin.passes == (1.0 if fused else 0.0)
     assert not at_origin.scores.any()
 
@@ -229,13 +246,13 @@ def test_bits_do_not_depend_on_the_threads(case, n_threads):
     view = random_view(case.rng, SIZES)
     loss = QUERY_LOSSES["squared_hinge"](view, weighting="pairs", n_threads=1)
     one, many = case.design(1), case.design(n_threads)
-    w, v, g = case.rng.normal(size=N_COLS), case.rng.normal(size=N_COLS), case.rng.normal(size=N_ROWS)
+    (w, v), g = case.rng.normal(size=(2, case.plain.shape[1])), case.rng.normal(size=N_ROWS)
     assert np.array_equal(many.scores(w), one.scores(w))
     assert np.array_equal(many.adjoint(g), one.adjoint(g))
-    W, G = case.rng.normal(size=(6, N_COLS)), case.rng.normal(size=(6, N_ROWS))
+    W, G = case.rng.normal(size=(6, case.plain.shape[1])), case.rng.normal(size=(6, N_ROWS))
     assert np.array_equal(many.scores_block(W), one.scores_block(W))
     assert np.array_equal(many.adjoint_block(G), one.adjoint_block(G))
-    assert one.fuses(loss)
+    assert one.fuses(loss) != isinstance(one, JoinedDesign)
     mine, other = vars(many.evaluate(w, loss)), vars(one.evaluate(w, loss))
     assert all(np.array_equal(mine[name], other[name]) for name in other)
     scores = one.scores(w)
@@ -246,7 +263,7 @@ def test_centred_squares_and_products_of_all_rows_equal_the_definition(case):
     query_ptr = np.concatenate(([0], np.cumsum(SIZES)))
     row_weight = case.rng.random(N_ROWS) * (case.rng.random(N_ROWS) < 0.8)
     row_weight[query_ptr[3] : query_ptr[4]] = 0.0
-    want = np.zeros((N_COLS, N_COLS))
+    want = np.zeros((case.plain.shape[1], case.plain.shape[1]))
     for first, last in pairwise(query_ptr):
         X, h = case.plain[first:last], row_weight[first:last]
         if h.any():

@@ -38,9 +38,14 @@ CONFIGURATIONS = [
     StructuredRankSVM(),
     StructuredRankSVM("map", scale="minmax"),
     StructuredRankSVM({"auc": 1.0, "mrr": 2.0}, solver="lbfgs", scale="standard"),
-    KernelRankSVM(gamma=0.1, approximation="exact", alpha=100.0, tol=1e-12, solver="newton"),
-    KernelRankSVM(gamma=0.1, n_components=5, dtype="float64", random_state=0),
-    KernelRankSVM(gamma=0.1, approximation="fourier", n_components=5, dtype="float64", random_state=0),
+    KernelRankSVM(
+        gamma=0.1, approximation="exact", linear_block=False, alpha=100.0, tol=1e-12, solver="newton"
+    ),
+    KernelRankSVM(gamma=0.1, approximation="exact", alpha=100.0, tol=1e-11, solver="newton"),
+    KernelRankSVM(gamma=0.1, n_components=5, dtype="float64", alpha=1.0, random_state=0),
+    KernelRankSVM(
+        gamma=0.1, approximation="fourier", n_components=5, dtype="float64", alpha=1.0, random_state=0
+    ),
 ]
 
 # Every kind of search, for what it leaves behind.

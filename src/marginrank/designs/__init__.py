@@ -5,6 +5,7 @@ from marginrank.designs.chunked import ChunkedDesign
 from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.designs.columns import ColumnTransform
 from marginrank.designs.compared import ComparedRows, column_transform, matrix_design
+from marginrank.designs.joined import JoinedDesign
 from marginrank.designs.mapped import FactoredDesign, MappedRows, mapped_design
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.recomputed import RecomputedDesign
@@ -18,6 +19,7 @@ __all__ = [
     "ComparedRows",
     "Design",
     "FactoredDesign",
+    "JoinedDesign",
     "MappedRows",
     "MatrixDesign",
     "RecomputedDesign",

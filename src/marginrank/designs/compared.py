@@ -189,15 +189,21 @@ def _constant_columns(
     elif not in_memory(X):
         varies = _varying_in_chunks(X, design, compared.pairs, everywhere, n_threads)
     else:
-        order, ptr = _components(compared.pairs, X.shape[0])
+        order, ptr = connected_rows(compared.pairs, X.shape[0])
         varies = plain_design(X, order, n_threads=n_threads).varying_columns(ptr, everywhere)
     return np.asarray(everywhere | ~varies)
 
 
-def _components(pairs: NDArray[Any], n_rows: int) -> tuple[Rows, Rows]:
+def connected_rows(pairs: NDArray[Any], n_rows: int) -> tuple[Rows, Rows]:
     """Return the rows in an order in which those that pairs connect are neighbours, and where these begin.
 
     A column is equal in the two rows of every pair where it is constant within each of these groups.
+
+    Examples
+    --------
+    >>> order, ptr = connected_rows(np.array([[0, 2], [2, 3]]), 4)
+    >>> order.tolist(), ptr.tolist()
+    ([0, 2, 3, 1], [0, 3, 4])
     """
     edges = (np.ones(len(pairs), dtype=np.int8), (pairs[:, 0], pairs[:, 1]))
     graph = sparse.coo_array(edges, shape=(n_rows, n_rows))
@@ -212,7 +218,7 @@ def _varying_in_chunks(
     """Return the same of rows in chunks: some pairs settle most columns, and the others are fetched."""
     sample = pairs[: max(1, min(_FIRST_PAIRS, _MOST_VALUES // X.shape[1]))].astype(np.int64)
     varies = settled | rows_differ(design.take(sample[:, 0]), design.take(sample[:, 1]))
-    order, ptr = _components(pairs, X.shape[0])
+    order, ptr = connected_rows(pairs, X.shape[0])
     width = max(1, _MOST_VALUES // X.shape[0])
     left = np.flatnonzero(~varies)
     while len(left):

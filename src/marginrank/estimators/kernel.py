@@ -3,53 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from sklearn.utils import Tags, check_random_state
+from numpy.typing import NDArray
+from sklearn.utils import Tags
 
 from marginrank.choices import Approximation, KernelName
 from marginrank.data import TrainingView
-from marginrank.data.matrices import in_memory
-from marginrank.designs import Design, mapped_design
-from marginrank.designs.column_sums import measure_columns
-from marginrank.designs.compared import plain_design
+from marginrank.data.finite import finite_scores
 from marginrank.designs.mapped import check_store
-from marginrank.designs.scaling import ScaleSetting, divisors, resolve_scale, steady
+from marginrank.designs.scaling import ScaleSetting
 from marginrank.estimators.pairwise import PairwiseRanker
 from marginrank.exceptions import MarginRankError
-from marginrank.feature_maps import FeatureMap, FourierFeatures, NystroemFeatures
-from marginrank.feature_maps.gamma import resolve_gamma
 from marginrank.feature_maps.kernel_columns import KERNELS
 from marginrank.feature_maps.kernel_units import UNITS
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.metrics import Metric
-from marginrank.parameters import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_grid,
-    check_number,
-    check_seed,
-)
+from marginrank.model.mapping import mapped_scores
+from marginrank.parameters import check_choice, check_flag, check_grid, check_number, check_seed
 from marginrank.solvers import Callback
 from marginrank.system.threads import resolve_threads
 from marginrank.training.evaluation_sets import EvaluationSet
 from marginrank.training.fitting import Found, Row, Run, Trainer
-from marginrank.training.mapped_columns import (
-    MappedColumns,
-    check_kernel_memory,
-    rows_to_map,
-    scaled_map,
-)
+from marginrank.training.kernel_spaces import KernelSpaces
+from marginrank.training.linear_block import MappedBesideColumns
+from marginrank.training.mapped_columns import MappedColumns, scaled_map
 from marginrank.training.problems import Problem, Space
 from marginrank.training.selection import DEFAULT_METRIC, Rule, Search
 from marginrank.training.validation_table import as_table
-from marginrank.types import MemoryMatrix, Vector
-
-# gamma="auto" tries these times "scale": on OHSUMED the best lies at a sixteenth.
-_FACTORS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
+from marginrank.types import Vector
 
 
 def _least_squares(view: TrainingView, *, weighting: str, n_threads: int) -> LeastSquaresLoss:
@@ -60,19 +44,21 @@ def _least_squares(view: TrainingView, *, weighting: str, n_threads: int) -> Lea
 class KernelRankSVM(PairwiseRanker):
     r"""Ranking support vector machine with a kernel, on raw features in and out.
 
-    Scores are ``f(x) = w . z(x)`` for a feature map with ``z(x) . z(y)`` close to the kernel ``k(x, y)``, or
-    equal to it. Minimises ``R(f) + alpha/2 ||w||^2``, where ``R`` is the risk of :class:`RankSVM` for the
-    same loss, or the mean squared error of differences within queries.
+    Scores are ``f(x) = w . z(x) + v . x`` for a feature map with ``z(x) . z(y)`` close to the kernel
+    ``k(x, y)``, or equal to it, and the columns themselves beside it (``linear_block``). Minimises ``R(f) +
+    alpha/2 (||s w||^2 + ||t v||^2)``, where ``R`` is the risk of :class:`RankSVM` for the same loss, or the
+    mean squared error of differences within queries, and ``s`` and ``t`` make both blocks count alike.
 
     Parameters
     ----------
     kernel : {"rbf", "laplacian", "polynomial", "cosine", "chi2", "precomputed"}, default="rbf"
         The kernel; Fourier features know the first two. For "precomputed", X holds kernel values with the
         training rows.
-    gamma : float or {"scale", "median", "auto"}, default="scale"
+    gamma : float, {"scale", "median", "auto"} or None, default=None
         Width of the kernel. "scale" takes ``1 / (n_features * X.var())`` (laplacian and chi2: ``X.std()``),
         "median" 1 over the median distance between rows. "auto" chooses from ``gammas``, together with
-        alpha where that is "auto" too.
+        alpha where that is "auto" too. None makes the kernel twice as wide as "median" beside the columns
+        (rbf: a quarter of its gamma; polynomial: "scale"), and is "scale" without them.
     degree, coef0 : float, default=3 and 1
         Of the polynomial kernel ``(gamma x.y + coef0)^degree``.
     approximation : {"nystroem", "fourier", "exact"}, default="nystroem"
@@ -83,6 +69,10 @@ class KernelRankSVM(PairwiseRanker):
         How landmarks are chosen, see :class:`NystroemFeatures`.
     orthogonal : bool, default=False
         Orthogonal frequencies, see :class:`FourierFeatures`.
+    linear_block : bool, default=True
+        Whether the columns, scaled as ``scale`` says, stand beside the features of the map. Each block is
+        divided by the root of its trace: the sum of the variances of its features within queries. False is
+        the kernel alone, as in the paper. A precomputed kernel has no columns, and is always alone.
     loss : {"squared_hinge", "hinge", "logistic", "least_squares"}, default="squared_hinge"
         The loss of a pair, as in :class:`RankSVM`. "least_squares" is that of :class:`RankRLS`.
     alpha : float or "auto", default=1e-4
@@ -101,7 +91,8 @@ class KernelRankSVM(PairwiseRanker):
     alphas : array-like, optional
         The grid for ``alpha="auto"``; by default 129 values over eight decades, for each gamma its own.
     gammas : array-like, optional
-        The grid for ``gamma="auto"``; by default 1/64, 1/16, 1/4, 1 and 4 times "scale".
+        The grid for ``gamma="auto"``; by default 1/4, 1 and 4 times the gamma of None, and without the linear
+        block 1/64, 1/16, 1/4, 1 and 4 times "scale".
     metric : str or Metric, default="pairwise_error(weighting=queries)"
         What searches select by, and what is measured on ``eval_set``.
     cv : int, splitter or list of (train, test) row numbers, default=5
@@ -127,6 +118,11 @@ class KernelRankSVM(PairwiseRanker):
         The map, fitted.
     coef_ : ndarray of shape (n_features_out,)
         Weights of the features that the map makes.
+    linear_coef_ : ndarray of shape (n_features,) or None
+        Weights of the columns, in raw units; None without a linear block.
+    block_scale_ : (float, float) or None
+        What the features of the map and the columns, scaled, were divided by in training. ``coef_`` and
+        ``linear_coef_`` have it folded in.
     gamma_ : float or None
         The width in use; None for kernels without.
     scale_, column_scale_ : {None, "standard", "minmax"}, and ndarray of shape (n_features,) or None
@@ -199,13 +195,14 @@ class KernelRankSVM(PairwiseRanker):
         self,
         kernel: KernelName = "rbf",
         *,
-        gamma: float | Literal["scale", "median", "auto"] = "scale",
+        gamma: float | Literal["scale", "median", "auto"] | None = None,
         degree: float = 3,
         coef0: float = 1,
         approximation: Approximation = "nystroem",
         n_components: int = 500,
         landmarks: Literal["uniform", "kmeans++", "leverage"] = "uniform",
         orthogonal: bool = False,
+        linear_block: bool = True,
         loss: str = "squared_hinge",
         alpha: float | Literal["auto"] = 1e-4,
         tol: float = 1e-3,
@@ -232,6 +229,7 @@ class KernelRankSVM(PairwiseRanker):
         self.n_components = n_components
         self.landmarks = landmarks
         self.orthogonal = orthogonal
+        self.linear_block = linear_block
         self.loss = loss
         self.alpha = alpha
         self.tol = tol
@@ -268,6 +266,7 @@ class KernelRankSVM(PairwiseRanker):
         check_choice("kernel", self.kernel, KERNELS)
         check_seed(self.random_state, np.random.RandomState)
         check_flag(self.orthogonal, "orthogonal")
+        check_flag(self.linear_block, "linear_block")
         check_number(self.degree, "degree", least=1.0)
         check_number(self.coef0, "coef0")
         if self._chooses_gamma() and self.kernel not in UNITS:
@@ -303,65 +302,8 @@ class KernelRankSVM(PairwiseRanker):
         return super()._run(problem, search, sets, callbacks)
 
     def _spaces(self, problem: Problem) -> Sequence[Space]:
-        """Return a space for each gamma; maps are fitted on the rows that are trained on."""
-        X, trained = problem.data.X, problem.rows
-        if not in_memory(X):
-            raise MarginRankError.saying(
-                "{kernel=} does not train over data on disk.",
-                "Train on a sample of the rows that fits into memory.",
-                "{RankSVM()} trains over blocks that a feature map transformed before they were written.",
-                kernel=self.kernel,
-            )
-        rows, weight = None, problem.weight_by_row()
-        if trained is not None and len(trained) < X.shape[0] and self.kernel != "precomputed":
-            rows = np.sort(trained)
-            weight = None if weight is None else weight[rows]
-        scale = scaled_by = statistics = None
-        threads = resolve_threads(self.n_jobs)
-        if self.kernel != "precomputed":
-            design = plain_design(X, trained, n_threads=threads)
-            _, statistics = measure_columns(design, problem.compared.query_ptr, problem.weight)
-            scaled_by = resolve_scale(self.scale, statistics)
-            scale = None if scaled_by is None else steady(divisors(scaled_by, statistics))
-        n_rows = X.shape[0] if rows is None else len(rows)
-        if self.approximation == "exact":
-            check_kernel_memory(n_rows, exact=True)
-        elif self.approximation == "nystroem":
-            check_kernel_memory(min(check_count(self.n_components, "n_components"), n_rows), exact=False)
-        seed = self.random_state
-        if not isinstance(seed, int | np.integer):  # every gamma gets the same landmarks
-            seed = check_random_state(seed).randint(2**31 - 1)
-        gammas = [self.gamma]
-        if self._chooses_gamma():
-            gammas = self._gamma_grid(rows_to_map(X, rows, scale), weight).tolist()
-        maps = [self._make_map(gamma, n_rows, seed) for gamma in gammas]
-        known: dict[str, Any] = {"statistics": statistics, "scaled_by": scaled_by}
-        return [MappedColumns(one, X, rows, weight, scale, self.store, threads, **known) for one in maps]
-
-    def _gamma_grid(self, X: MemoryMatrix, weight: Vector | None) -> Vector:
-        if self.gammas is not None:
-            return np.unique(check_grid(self.gammas, "gammas"))
-        scale = resolve_gamma("scale", self.kernel, X, np.random.RandomState(0), weight)
-        assert scale is not None
-        return scale * np.array(_FACTORS)
-
-    def _make_map(self, gamma: Any, n_rows: int, seed: Any) -> FeatureMap:
-        exact = self.approximation == "exact"
-        dtype = self.dtype if self.dtype != "auto" else "float64" if exact else "float32"
-        common = {"gamma": gamma, "dtype": dtype, "n_jobs": self.n_jobs, "random_state": seed}
-        if self.approximation == "fourier":
-            kernel: Any = self.kernel  # the map refuses those that it does not know
-            return FourierFeatures(
-                kernel, n_components=self.n_components, orthogonal=self.orthogonal, **common
-            )
-        return NystroemFeatures(
-            self.kernel,
-            degree=self.degree,
-            coef0=self.coef0,
-            n_components=n_rows if exact else self.n_components,
-            landmarks="uniform" if exact else self.landmarks,
-            **common,
-        )
+        parameters = self.get_params(deep=False)
+        return KernelSpaces(**{one.name: parameters[one.name] for one in fields(KernelSpaces)}).of(problem)
 
     def _remember(self, rows: Sequence[Row], best: Row) -> None:
         super()._remember(rows, best)
@@ -378,17 +320,30 @@ class KernelRankSVM(PairwiseRanker):
         self.feature_map_ = space.feature_map
         self.gamma_ = self.feature_map_.gamma_
         self.column_scale_ = space.column_scale
+        self.linear_coef_ = self.block_scale_ = None
+        if isinstance(space, MappedBesideColumns):
+            n_mapped = len(self.coef_) - self.n_features_in_
+            self.coef_, self.linear_coef_ = self.coef_[:n_mapped], self.coef_[n_mapped:]
+            self.block_scale_ = space.block_scale
 
-    def _scoring_design(self, matrix: Any) -> Design:
-        mapping = scaled_map(self.feature_map_, self.column_scale_)
-        threads = resolve_threads(self.n_jobs)
-        # Each row is scored once, so its features need not be kept.
-        return mapped_design(mapping, matrix, n_threads=threads, store="recompute")
+    def _scores(self, matrix: Any) -> NDArray[np.float64]:
+        def compute() -> NDArray[np.float64]:
+            mapping, threads = scaled_map(self.feature_map_, self.column_scale_), resolve_threads(self.n_jobs)
+            return mapped_scores(mapping, matrix, self.coef_, self._linear_coef, n_threads=threads)
+
+        scores: NDArray[np.float64] = finite_scores(type(self).__name__, matrix, compute)
+        return scores
+
+    @property
+    def _linear_coef(self) -> Vector | None:
+        """The weights of columns; a ranker that was pickled before there were any has none."""
+        return getattr(self, "linear_coef_", None)
 
     def _model_parts(self) -> dict[str, Any]:
         scaling = None if self.column_scale_ is None else (1.0 / self.column_scale_, None)
         return {
             "feature_map": self.feature_map_,
+            "linear_coef": self._linear_coef,
             "input_scaling": scaling,
             "column_statistics": self._known_statistics,
         }

@@ -13,6 +13,8 @@ from marginrank.data import RankingData
 from marginrank.data import validation as gate
 from marginrank.data.frames import is_frame
 from marginrank.data.matrices import csr_like, is_sparse
+from marginrank.data.queries import check_qid, group_rows
+from marginrank.data.query_normalization import minmax_by_query
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_flag
 from marginrank.types import Matrix, MemoryMatrix
@@ -120,6 +122,17 @@ def unknown_columns(X: MemoryMatrix, n_features: int) -> NDArray[np.int64]:
         used = X.indices[: X.indptr[-1]][X.data[: X.indptr[-1]] != 0]
         return np.unique(used[used >= n_features]).astype(np.int64)
     return n_features + np.flatnonzero((X[:, n_features:] != 0).any(axis=0))
+
+
+def normalized_rows(X: Matrix, qid: Any) -> NDArray[Any]:
+    """Return rows with each column scaled to [0, 1] within each query, for a model that does so."""
+    if qid is None:
+        raise MarginRankError.saying(
+            "The model normalises features within queries, so predict needs {qid}.",
+            "{Pass} {qid=...}, or the same id for every row if they are one query.",
+        )
+    groups = group_rows(check_qid(qid, X.shape[0]))
+    return minmax_by_query(X, groups.query_ptr, groups.order)
 
 
 def named_columns(X: Matrix, names: Sequence[str], wanted: Sequence[str]) -> Matrix:

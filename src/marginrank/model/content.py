@@ -37,6 +37,8 @@ def content_of(model: RankingModel) -> tuple[dict[str, Any], dict[str, NDArray[A
     if model.calibration is not None:
         header, more = calibration_to_file(model.calibration)
         content, arrays, version = {**content, **header}, {**arrays, **more}, 4
+    if model.linear_coef is not None:
+        version = 5
     return content, arrays, version
 
 

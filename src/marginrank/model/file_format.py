@@ -14,7 +14,8 @@ The header is an object with ``format_version``, ``needs_marginrank`` (the first
 version), ``arrays`` (a list of name, dtype, shape and offset) and whatever the model puts there. Magic,
 checksum and these first two keys stay where they are in every version. Version 1 holds linear models, version
 2 those with a feature map too, version 3 those with statistics of the training columns, version 4 those with
-probabilities of pairs; a model is written in the first version that holds it.
+probabilities of pairs, version 5 those with weights of the columns beside a feature map; a model is written
+in the first version that holds it.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ from marginrank.exceptions import ModelFileError
 
 #: Ends like PNG's, so that a transfer in text mode, which changes line ends, shows at once.
 MAGIC = b"\x89MRK\r\n\x1a\n"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 #: The first release that reads each version.
-NEEDS_MARGINRANK = {1: "0.1.0", 2: "0.1.0", 3: "0.1.0", 4: "0.1.0"}
+NEEDS_MARGINRANK = {1: "0.1.0", 2: "0.1.0", 3: "0.1.0", 4: "0.1.0", 5: "0.1.0"}
 
 _DTYPES = ("<f8", "<f4", "<i8", "<i4")
 _ALIGNMENT = 8

@@ -94,6 +94,11 @@ def folded_arguments(folded: Folded, own: dict[str, Any], mapping: InputMapping 
         if folded.feature_map is not None:
             _check_one_map("the ranker", folded.feature_map)
         trained = None if mapping.multiplier is None else (mapping.multiplier, mapping.offset)
+        if mapping.linear_coef is not None:
+            multiplier, offset = folded.scaling or (1.0, None)
+            arguments["linear_coef"] = mapping.linear_coef * multiplier
+            if offset is not None:
+                arguments["intercept"] = own["intercept"] + float(mapping.linear_coef @ offset)
         return {
             **arguments,
             "feature_map": mapping.feature_map,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs import ScaledRows
+from marginrank.designs import ScaledRows, mapped_design, matrix_design
 from marginrank.designs.blocks import BlockMap, n_features_out
 from marginrank.exceptions import MarginRankError, ModelFileError
 from marginrank.model.values import frozen_vector, json_value
-from marginrank.types import Vector
+from marginrank.types import Matrix, Vector
 
 if TYPE_CHECKING:
     from marginrank.feature_maps import FeatureMap
@@ -23,7 +23,7 @@ _PREFIX = "feature_map."
 
 @dataclass(frozen=True, eq=False)
 class InputMapping:
-    """``multiplier * x + offset`` by column, then a feature map.
+    """``multiplier * x + offset`` by column, then a feature map; and beside that, weights of raw columns.
 
     Parameters
     ----------
@@ -31,11 +31,14 @@ class InputMapping:
         The map, fitted.
     multiplier, offset : ndarray of shape (n_features,) or None
         The scaling before it.
+    linear_coef : ndarray of shape (n_features,) or None
+        Weights of the raw columns, which are added to the score.
     """
 
     feature_map: FeatureMap
     multiplier: Vector | None = None
     offset: Vector | None = None
+    linear_coef: Vector | None = None
 
     @property
     def n_features(self) -> int:
@@ -54,6 +57,10 @@ class InputMapping:
             return inner
         return ScaledRows(inner, self.multiplier, self.offset)
 
+    def scores(self, X: Matrix, coef: Vector, *, n_threads: int) -> Vector:
+        """Return the scores of rows, by the weights of the features."""
+        return mapped_scores(self.block_map(), X, coef, self.linear_coef, n_threads=n_threads)
+
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return header and arrays for a model file."""
         header, state = self.feature_map.to_state()
@@ -61,12 +68,31 @@ class InputMapping:
         for name in ("multiplier", "offset"):
             if getattr(self, name) is not None:
                 arrays[f"input_{name}"] = getattr(self, name)
+        if self.linear_coef is not None:
+            arrays["linear_coef"] = self.linear_coef
         return {"feature_map": json_value(header, "feature_map")}, arrays
 
 
-def check_mapping(feature_map: Any, scaling: Any, n_coefficients: int) -> InputMapping | None:
+def mapped_scores(
+    mapping: BlockMap, X: Matrix, coef: Vector, linear_coef: Vector | None, *, n_threads: int
+) -> Vector:
+    """Return scores of rows by mapped features, and by the columns where these have weights, too.
+
+    A row is scored once, so its features are not kept.
+    """
+    scores = mapped_design(mapping, X, n_threads=n_threads, store="recompute").scores(coef)
+    return (
+        scores if linear_coef is None else scores + matrix_design(X, n_threads=n_threads).scores(linear_coef)
+    )
+
+
+def check_mapping(
+    feature_map: Any, scaling: Any, linear_coef: Any, n_coefficients: int
+) -> InputMapping | None:
     """Return the mapping of a model, checked, with a map that nobody else holds; None without a map."""
     if feature_map is None:
+        if linear_coef is not None:
+            raise MarginRankError("linear_coef goes with a feature map; without one, columns have the coef.")
         if scaling is not None:
             raise MarginRankError("input_scaling goes before a feature map; without one, scale the coef.")
         return None
@@ -81,7 +107,9 @@ def check_mapping(feature_map: Any, scaling: Any, n_coefficients: int) -> InputM
     header, arrays = feature_map.to_state()
     own = map_from_state(header, {name: array.copy() for name, array in arrays.items()})
     multiplier, offset = (None, None) if scaling is None else scaling
-    found = InputMapping(own, *(_per_column(v, own.n_features_in_) for v in (multiplier, offset)))
+    given = (("input_scaling", multiplier), ("input_scaling", offset), ("linear_coef", linear_coef))
+    parts = [_per_column(values, own.n_features_in_, name) for name, values in given]
+    found = InputMapping(own, *parts)
     if found.n_features_out != n_coefficients:
         raise MarginRankError(
             f"The feature map makes {found.n_features_out} features, but there are {n_coefficients} "
@@ -90,14 +118,12 @@ def check_mapping(feature_map: Any, scaling: Any, n_coefficients: int) -> InputM
     return found
 
 
-def _per_column(values: Any, n_features: int) -> Vector | None:
+def _per_column(values: Any, n_features: int, name: str) -> Vector | None:
     if values is None:
         return None
-    vector = frozen_vector(values, "input_scaling")
+    vector = frozen_vector(values, name)
     if len(vector) != n_features:
-        raise MarginRankError(
-            f"input_scaling must have one entry per feature; got {len(vector)} for {n_features}."
-        )
+        raise MarginRankError(f"{name} must have one entry per feature; got {len(vector)} for {n_features}.")
     return vector
 
 
@@ -115,6 +141,7 @@ def mapping_from_file(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
     return {
         "feature_map": map_from_state(state, own),
         "input_scaling": None if multiplier is None else (multiplier, offset),
+        "linear_coef": arrays.get("linear_coef"),
     }
 
 

@@ -9,20 +9,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
 from marginrank.data.finite import finite_scores
 from marginrank.data.frames import split_frame
-from marginrank.data.queries import check_qid, group_rows
-from marginrank.data.query_normalization import minmax_by_query
-from marginrank.designs import Design, mapped_design, matrix_design
+from marginrank.designs import matrix_design
 from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError, shown, shown_path
 from marginrank.model import file_format
 from marginrank.model.calibration import PairCalibration
-from marginrank.model.columns import model_matrix
+from marginrank.model.columns import model_matrix, normalized_rows
 from marginrank.model.content import arguments_of, content_of
 from marginrank.model.mapping import InputMapping, check_mapping
 from marginrank.model.statistics import check_statistics
@@ -70,6 +67,8 @@ class RankingModel(ModelUses):
         A fitted map from raw features to those that ``coef`` weighs. The model keeps a copy.
     input_scaling : (multiplier, offset), optional
         What happens to raw columns before the map: ``multiplier * x + offset``; the offset may be None.
+    linear_coef : array-like of shape (n_features,), optional
+        With a feature map: weights of the raw columns, which are added to the score.
     metadata : mapping, optional
         How the model came about, in JSON values.
 
@@ -117,6 +116,7 @@ class RankingModel(ModelUses):
         calibration: PairCalibration | None = None,
         feature_map: Any = None,
         input_scaling: Any = None,
+        linear_coef: Any = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         weights = frozen_vector(coef, "coef")
@@ -125,7 +125,7 @@ class RankingModel(ModelUses):
             raise MarginRankError(
                 f"column_scale must have one entry per coefficient; got {len(scale)} for {len(weights)}."
             )
-        mapping = check_mapping(feature_map, input_scaling, len(weights))
+        mapping = check_mapping(feature_map, input_scaling, linear_coef, len(weights))
         n_features = len(weights) if mapping is None else mapping.n_features
         check_statistics(column_statistics, n_features)
         if calibration is not None and not isinstance(calibration, PairCalibration):
@@ -170,6 +170,11 @@ class RankingModel(ModelUses):
     def feature_map(self) -> FeatureMap | None:
         """The map from raw features to those that ``coef`` weighs, or None."""
         return None if self.mapping is None else self.mapping.feature_map
+
+    @property
+    def linear_coef(self) -> Vector | None:
+        """Weights of the raw columns beside those of a feature map, or None."""
+        return None if self.mapping is None else self.mapping.linear_coef
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -217,26 +222,16 @@ class RankingModel(ModelUses):
             X, qid = split_frame(X, qid)
             matrix = model_matrix(X, self.n_features, self.feature_names)
         if self.query_normalization is not None:
-            matrix = self._normalized(matrix, qid)
+            matrix = normalized_rows(matrix, qid)
         return np.asarray(finite_scores("The model", matrix, lambda: self._scores(matrix, n_jobs)))
 
     def _scores(self, X: Matrix, n_jobs: int | None) -> Vector:
-        scores = self._design(X, resolve_threads(n_jobs)).scores(self.coef)
-        return scores if self.intercept == 0.0 else scores + self.intercept
-
-    def _design(self, X: Matrix, n_threads: int) -> Design:
+        threads = resolve_threads(n_jobs)
         if self.mapping is None:
-            return matrix_design(X, n_threads=n_threads)
-        return mapped_design(self.mapping.block_map(), X, n_threads=n_threads, store="recompute")
-
-    def _normalized(self, X: Matrix, qid: Any) -> NDArray[Any]:
-        if qid is None:
-            raise MarginRankError.saying(
-                "The model normalises features within queries, so predict needs {qid}.",
-                "{Pass} {qid=...}, or the same id for every row if they are one query.",
-            )
-        groups = group_rows(check_qid(qid, X.shape[0]))
-        return minmax_by_query(X, groups.query_ptr, groups.order)
+            scores = matrix_design(X, n_threads=threads).scores(self.coef)
+        else:
+            scores = self.mapping.scores(X, self.coef, n_threads=threads)
+        return scores if self.intercept == 0.0 else scores + self.intercept
 
     @classmethod
     def from_estimator(

@@ -213,6 +213,7 @@ def test_kernel_features_leave_the_best_place_so_far(fit, store):
         alphas=[1.0, 0.1],
         cv=2,
         n_components=5,
+        linear_block=False,
         scale="standard",
         store=store,
         random_state=0,

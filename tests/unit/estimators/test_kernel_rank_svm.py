@@ -56,7 +56,8 @@ beyond_rounding = pytest.mark.filterwarnings("ignore:.*rounding in double precis
 @pytest.mark.parametrize("alpha", [1e-1, 1e-3])
 def test_exact_kernel_agrees_with_the_dual_of_the_kernel_problem(kernel, alpha):
     coefficients, objective = solve_kernel_ranking(kernel_values(kernel, X, X, GAMMA), Y, QUERY_PTR, alpha)
-    model = KernelRankSVM(kernel, gamma=GAMMA, approximation="exact", alpha=alpha, tol=1e-12, solver="newton")
+    settings = {"gamma": GAMMA, "approximation": "exact", "linear_block": False}
+    model = KernelRankSVM(kernel, alpha=alpha, tol=1e-12, solver="newton", **settings)
     model.fit(X, Y, qid=QID)
     assert model.objective_ == pytest.approx(objective, rel=1e-8)
     for rows in (X, NEW):
@@ -77,10 +78,11 @@ def test_the_score_of_a_row_does_not_depend_on_the_rows_beside_it(approximation)
 def test_precomputed_kernel_is_the_kernel():
     K, new = kernel_values("rbf", X, X, GAMMA), kernel_values("rbf", NEW, X, GAMMA)
     settings = {"approximation": "exact", "alpha": 1e-2, "tol": 1e-10, "solver": "newton"}
-    by_rows = KernelRankSVM(gamma=GAMMA, **settings).fit(X, Y, qid=QID)
+    by_rows = KernelRankSVM(gamma=GAMMA, linear_block=False, **settings).fit(X, Y, qid=QID)
     by_values = KernelRankSVM("precomputed", **settings).fit(K, Y, qid=QID)
     np.testing.assert_allclose(by_values.predict(new), by_rows.predict(NEW), atol=1e-5)
     assert by_values.gamma_ is None
+    assert by_values.linear_coef_ is None  # kernel values with training rows are no columns
 
 
 def test_rows_of_no_weight_are_as_if_they_were_not_there():
@@ -116,6 +118,7 @@ def test_equals_a_pipeline_of_map_and_ranker(name, loss):
     model = KernelRankSVM(
         gamma=2.0,
         approximation=name,
+        linear_block=False,
         n_components=25,
         loss=loss,
         alpha=1e-3,
@@ -134,6 +137,7 @@ def test_equals_a_pipeline_of_map_and_ranker(name, loss):
 def test_least_squares_is_rank_rls_over_the_features():
     model = KernelRankSVM(
         gamma=2.0,
+        linear_block=False,
         n_components=20,
         loss="least_squares",
         alpha=1e-2,
@@ -266,6 +270,7 @@ def test_pairs_of_a_query_train_its_model(loss):
         [(i, j) for i in range(len(Y)) for j in range(len(Y)) if QID[i] == QID[j] and Y[i] > Y[j]]
     )
     settings = {"gamma": GAMMA, "approximation": "exact", "loss": loss, "alpha": 1e-2, "tol": 1e-9}
+    settings["linear_block"] = False
     by_pairs = KernelRankSVM(**settings).fit_pairs(X, pairs)
     assert by_pairs.gap_ <= 1e-9
     assert by_pairs.n_pairs_ == len(pairs)

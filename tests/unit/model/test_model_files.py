@@ -22,6 +22,7 @@ from marginrank.system.atomic_write import atomic_write
 VERSION_1 = Path(__file__).parent / "files" / "model-v1.mrk"
 VERSION_3 = Path(__file__).parent / "files" / "model-v3.mrk"
 VERSION_4 = Path(__file__).parent / "files" / "model-v4.mrk"
+VERSION_5 = Path(__file__).parent / "files" / "model-v5.mrk"
 # Numbers that a decimal detour or a change of sign, size or byte order would not survive.
 COEF = np.array([0.1, -0.0, 5e-324, 1.7976931348623157e308, -1 / 3])
 METADATA = {
@@ -154,6 +155,29 @@ def measured_model():
     )
 
 
+def test_a_file_of_version_5_keeps_loading():
+    """It has weights of the columns beside those of kernel values."""
+    model = RankingModel.load(VERSION_5)
+    assert VERSION_5.read_bytes() == file_of(model)
+    assert VERSION_5.stat().st_size < 4096
+    assert model.linear_coef.tolist() == [-1 / 3, 1e-5]
+    assert model.coef.tolist() == [0.5, 2.0]
+    X = np.array([[1.0, 4.0], [0.5, -2.0]])
+    Z = model.feature_map.transform(X * [2.0, 0.5])
+    np.testing.assert_allclose(model.predict(X), Z @ model.coef + X @ model.linear_coef, rtol=1e-12)
+
+
+def test_a_file_with_a_linear_block_of_the_wrong_length_is_refused():
+    header, arrays = decode(VERSION_5.read_bytes(), "a file")
+    arrays["linear_coef"] = np.ones(3)
+    refuses(encode(header, arrays), "linear_coef must have one entry per feature; got 3 for 2")
+
+
+def test_weights_of_columns_without_a_map_are_the_coef():
+    with pytest.raises(MarginRankError, match="linear_coef goes with a feature map"):
+        RankingModel([1.0], linear_coef=[1.0])
+
+
 def test_a_file_of_version_3_keeps_loading():
     assert VERSION_3.read_bytes() == file_of(measured_model())
     found = RankingModel.load(VERSION_3).column_statistics
@@ -166,7 +190,7 @@ def test_a_file_of_version_3_keeps_loading():
     assert found.n_rows == 12
 
 
-@pytest.mark.parametrize("estimator", [RankSVM(), KernelRankSVM(n_components=2, random_state=0)])
+@pytest.mark.parametrize("estimator", [RankSVM(), KernelRankSVM(n_components=2, linear_block=False)])
 def test_statistics_go_to_a_file_and_back(estimator):
     X = np.array([[1.0, 2.0], [0.5, 0.0], [2.0, 2.0], [4.0, 9.0]])
     model = estimator.fit(X, [0, 1, 0, 1], qid=[1, 1, 2, 2]).to_model()
@@ -393,11 +417,11 @@ def test_deep_metadata_are_loaded_or_refused():
 
 
 def test_newer_version_says_which_marginrank_is_needed():
-    data = forged_linear(format_version=5, needs_marginrank="2.5.0")
+    data = forged_linear(format_version=6, needs_marginrank="2.5.0")
     refuses(
-        data, r"format version 5 and needs marginrank 2\.5\.0 or newer; .* reads versions up to 4. Upgrade"
+        data, r"format version 6 and needs marginrank 2\.5\.0 or newer; .* reads versions up to 5. Upgrade"
     )
-    refuses(forged_linear(format_version=5), "needs marginrank of a later release or newer")
+    refuses(forged_linear(format_version=6), "needs marginrank of a later release or newer")
 
 
 def test_a_later_layout_needs_only_magic_checksum_and_version_to_be_understood():

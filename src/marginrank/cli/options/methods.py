@@ -133,7 +133,15 @@ _MODEL: tuple[Decorator, ...] = (
         group=_KERNELS,
         metavar="NUMBER|scale|median|auto",
         callback=positive_or("scale", "median", "auto"),
-        help="Width of the kernel; auto chooses it with alpha.  [default: scale]",
+        help="Width of the kernel; auto chooses it with alpha.  [default: a quarter of median; scale with "
+        "--no-linear-block]",
+    ),
+    option(
+        "--linear-block/--no-linear-block",
+        group=_KERNELS,
+        default=None,
+        help="Put the columns beside the kernel, so that it loses nothing to a linear ranker, or take the "
+        "kernel alone.  [default: linear-block]",
     ),
     option("--gammas", group=_KERNELS, metavar="GRID", callback=grid, help="The grid for --gamma auto."),
     option("--degree", group=_KERNELS, type=float, help="Of the polynomial kernel.  [default: 3]"),
