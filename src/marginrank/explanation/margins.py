@@ -35,7 +35,8 @@ def contributions(model: ExportedModel, a: Vector, b: Vector) -> Vector:
         start, end = start * mapping.multiplier, end * mapping.multiplier
         if mapping.offset is not None:
             start, end = start + mapping.offset, end + mapping.offset
-    return map_contributions(mapping.feature_map, model.coef, start, end)
+    found = map_contributions(mapping.feature_map, model.coef, start, end)
+    return found if mapping.linear_coef is None else np.asarray(found + mapping.linear_coef * (a - b))
 
 
 def exact_sums(values: NDArray[np.float64]) -> Vector:

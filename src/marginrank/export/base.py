@@ -41,6 +41,10 @@ class Mapping(Protocol):
     def offset(self) -> Vector | None:
         """What is added to them after that."""
 
+    @property
+    def linear_coef(self) -> Vector | None:
+        """Weights of the raw columns, which are added to the score."""
+
 
 class ExportedModel(Protocol):
     """What exports need to know of a model; ``RankingModel`` is one, and stands a layer above."""
