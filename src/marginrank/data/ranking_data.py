@@ -142,10 +142,8 @@ class RankingData:
     def __repr__(self) -> str:
         pairs = "" if self.pairs is None else f"n_pairs={len(self.pairs)}, "
         storage = "CSR" if is_sparse(self.X) else "dense"
-        return (
-            f"RankingData(n_rows={self.n_rows}, n_features={self.n_features}, "
-            f"n_queries={self.n_queries}, {pairs}{storage} {self.X.dtype})"
-        )
+        sizes = f"n_rows={self.n_rows}, n_features={self.n_features}, n_queries={self.n_queries}"
+        return f"RankingData({sizes}, {pairs}{storage} {self.X.dtype})"
 
     @property
     def n_rows(self) -> int:

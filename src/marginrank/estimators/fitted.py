@@ -24,7 +24,7 @@ from marginrank.designs.scaling import Scale
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import pairwise_error
 from marginrank.model import RankingModel
-from marginrank.model.ranking_model import ModelFile
+from marginrank.model.files import ModelFile
 from marginrank.paths.drawing import draw_selection
 from marginrank.system.threads import resolve_threads
 from marginrank.training.selection import Selection

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -16,18 +15,17 @@ from marginrank.data.finite import finite_scores
 from marginrank.data.frames import split_frame
 from marginrank.designs import matrix_design
 from marginrank.designs.column_statistics import ColumnStatistics
-from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError, shown, shown_path
+from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError
 from marginrank.model import file_format
 from marginrank.model.calibration import PairCalibration
 from marginrank.model.columns import model_matrix, normalized_rows
 from marginrank.model.content import arguments_of, content_of
+from marginrank.model.files import ModelFile, read_model_file, write_model_file
 from marginrank.model.mapping import InputMapping, check_mapping
 from marginrank.model.statistics import check_statistics
 from marginrank.model.uses import ModelUses
 from marginrank.model.values import frozen_vector, json_value
-from marginrank.parameters import check_choice, check_number, check_path
-from marginrank.system.atomic_write import atomic_write
-from marginrank.system.regular_files import kind, open_regular
+from marginrank.parameters import check_choice, check_number
 from marginrank.system.threads import resolve_threads
 from marginrank.types import Matrix, Vector
 
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
     from marginrank.feature_maps import FeatureMap
 
 QueryNormalization = Literal["minmax"]
-#: A path, or a file object open in binary mode.
-ModelFile = str | os.PathLike[str] | BinaryIO
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -302,23 +298,7 @@ class RankingModel(ModelUses):
         ModelFileError
             If the file cannot be written.
         """
-        data = self._to_bytes()
-        if not isinstance(file, str | os.PathLike):
-            if not callable(getattr(file, "write", None)):
-                raise ModelFileError(f"file must be a path or a binary file object; got {shown(file)}.")
-            try:
-                file.write(data)
-            except TypeError:
-                raise ModelFileError("A model is bytes; open the file in binary mode ('wb').") from None
-            return
-        where = shown_path(check_path(file, "file"))
-        try:
-            with atomic_write(file) as target:
-                target.write(data)
-        except OSError as error:
-            raise ModelFileError(
-                f"Cannot write the model to the file {where}: {_reason(error)}. Nothing was changed there."
-            ) from error
+        write_model_file(file, self._to_bytes())
 
     @classmethod
     def load(cls, file: ModelFile) -> RankingModel:
@@ -339,29 +319,7 @@ class RankingModel(ModelUses):
         ModelFileError
             If there is no such file, or it is not a model, damaged, cut short, or from a later version.
         """
-        if not isinstance(file, str | os.PathLike):
-            if not callable(getattr(file, "read", None)):
-                raise ModelFileError(f"file must be a path or a binary file object; got {shown(file)}.")
-            return cls._read(file, str(getattr(file, "name", "The file")))
-        where = shown_path(check_path(file, "file"))
-        try:
-            if (what := kind(file)) is not None:
-                raise ModelFileError(f"{where} is {what}; expected a model file.")
-            with open_regular(file) as source:
-                return cls._read(source, where)
-        except FileNotFoundError:
-            raise ModelFileError(f"{where} does not exist; expected a model file.") from None
-        except OSError as error:
-            raise ModelFileError(f"Cannot read the model file {where}: {_reason(error)}.") from error
-
-    @classmethod
-    def _read(cls, source: BinaryIO, where: str) -> RankingModel:
-        # A large file of another kind is refused before it is read into memory.
-        start = source.read(len(file_format.MAGIC))
-        if not isinstance(start, bytes):
-            raise ModelFileError(f"{where} is open as text; open it in binary mode ('rb').")
-        file_format.check_magic(start, where)
-        header, arrays = file_format.decode(start + source.read(), where)
+        header, arrays, where = read_model_file(file)
         if header.get("kind") not in ("linear", "mapped"):
             raise ModelFileError(
                 f"{where} holds a model of kind {str(header.get('kind'))[:40]!r}, which this version of "
@@ -375,7 +333,3 @@ class RankingModel(ModelUses):
 
     def _to_bytes(self) -> bytes:
         return file_format.encode(*content_of(self))
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error)

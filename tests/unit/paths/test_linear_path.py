@@ -1,5 +1,7 @@
 """The certified path: its claim at random alphas against solutions that were made for each of them."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -413,3 +415,18 @@ def test_data_on_disk_have_the_path_of_those_in_memory(tmp_path):
         rank_rls_path(stored, solver="direct")
     with pytest.raises(MarginRankError, match="needs its rows in memory; load them with in_memory"):
         marginrank.kernel_rank_path(stored)
+
+
+def test_pickled_paths_of_earlier_versions_load():
+    X, y, qid = rows()
+    path = rank_path(X, y, qid=qid, alpha_max=TOP, alpha_min=BOTTOM)
+    for name in ("statistics", "scaled_by"):  # there were none
+        del vars(path._transform)[name]
+    now, then = b"cmarginrank.solvers.lower_lines\n", b"cmarginrank.paths.lower_lines\n"
+    written = pickle.dumps(path, protocol=2)  # which has names of modules as lines
+    assert now in written
+    loaded = pickle.loads(written.replace(now, then))
+    alpha = 0.3 * TOP
+    np.testing.assert_array_equal(loaded.predict(X, alpha=alpha), path.predict(X, alpha=alpha))
+    assert loaded.objective_at(alpha) == path.objective_at(alpha)
+    assert loaded.to_model(alpha=alpha).column_statistics is None
