@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -11,12 +11,9 @@ from marginrank.model.calibration import calibration_from_file, calibration_to_f
 from marginrank.model.mapping import mapping_from_file
 from marginrank.model.statistics import statistics_from_file, statistics_to_file
 
-if TYPE_CHECKING:
-    from marginrank.model.ranking_model import RankingModel
 
-
-def content_of(model: RankingModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]], int]:
-    """Return header values, arrays, and the first format version that holds them."""
+def content_of(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]], int]:
+    """Return header values and arrays of a RankingModel, and the first format version that holds them."""
     content = {
         "kind": model.kind,
         "intercept": model.intercept,
