@@ -382,6 +382,7 @@ def _model_calls(folder: Path) -> dict[str, list[Call]]:
                 {"target": "solr", "file": folder / "solr.json"},
                 ("names", "model_name", "feature_set", "normalizers"),
             ),
+            Call(found.export, {"target": "onnx", "file": folder / "export.onnx"}, ("dtype",)),
             Call(found.export, {"target": "sql", "file": folder / "export.sql"}, ("table", "qid_column")),
         ],
         "RankingModel.from_estimator": [Call(marginrank.RankingModel.from_estimator, {"estimator": ranker})],

@@ -101,6 +101,8 @@ class Options:
         Where columns are scaled.
     table, qid_column : str or None
         Names in a database.
+    dtype : {"float32", "float64"} or None
+        Of the numbers of a graph.
     """
 
     names: tuple[str, ...]
@@ -109,6 +111,7 @@ class Options:
     normalizers: Normalizers | None = None
     table: str | None = None
     qid_column: str | None = None
+    dtype: str | None = None
 
 
 @dataclass(frozen=True)

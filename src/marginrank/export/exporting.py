@@ -17,6 +17,8 @@ from marginrank.export.registry import TARGETS
 from marginrank.parameters import as_list, check_choice, check_path
 from marginrank.system.atomic_write import atomic_write
 
+_CHOICES = {"normalizers": get_args(Normalizers), "dtype": ("float64", "float32")}
+
 
 @dataclass(frozen=True)
 class Export:
@@ -54,13 +56,14 @@ def export_model(
     normalizers: Normalizers | None = None,
     table: str | None = None,
     qid_column: str | None = None,
+    dtype: str | None = None,
     rows: CheckedRows | None = None,
 ) -> Export:
     """Write a model to the file of a target; ``RankingModel.export`` has the parameters."""
     check_choice("target", target, TARGETS)
     found = TARGETS[target]
     given: dict[str, Any] = {"feature_set": feature_set, "normalizers": normalizers, "table": table}
-    given = _checked_options(found, {**given, "qid_column": qid_column})
+    given = _checked_options(found, {**given, "qid_column": qid_column, "dtype": dtype})
     path = None if not isinstance(file, str | os.PathLike) else check_path(file, "file")
     if path is None and not callable(getattr(file, "write", None)):
         raise ParameterError("file", "a path or a binary file object", file)
@@ -154,8 +157,8 @@ def _checked_options(target: Target, given: dict[str, Any]) -> dict[str, Any]:
                 f"{{{name}}} is not for {{target={target.name!r}}}; these take it: {{having!s}}.",
                 having=having,
             )
-        if name == "normalizers":
-            check_choice(name, value, get_args(Normalizers))
+        if name in _CHOICES:
+            check_choice(name, value, _CHOICES[name])
         else:
             _check_name(value, name)
     return given

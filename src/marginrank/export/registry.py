@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from marginrank.export.base import Target
 from marginrank.export.elasticsearch import Elasticsearch, OpenSearch
+from marginrank.export.onnx import Onnx
 from marginrank.export.plain_json import PlainJson
+from marginrank.export.pmml import Pmml
 from marginrank.export.ranklib import RankLib
 from marginrank.export.solr import Solr
 from marginrank.export.sql import Sql
@@ -19,6 +21,8 @@ _TARGETS: tuple[Target, ...] = (
     Solr(),
     Vespa(),
     Sql(),
+    Onnx(),
+    Pmml(),
     PlainJson(),
     RankLib(),
     SvmRank(),

@@ -94,6 +94,7 @@ class ModelUses(ExplainedModel):
         normalizers: Normalizers | None = None,
         table: str | None = None,
         qid_column: str | None = None,
+        dtype: str | None = None,
         check: RankingData | None = None,
     ) -> Export:
         """Write the model for another program.
@@ -101,7 +102,8 @@ class ModelUses(ExplainedModel):
         Parameters
         ----------
         target : str
-            "elasticsearch", "opensearch", "solr", "vespa", "sql", "json", "ranklib" or "svmrank".
+            "elasticsearch", "opensearch", "solr", "vespa", "sql", "onnx", "pmml", "json", "ranklib" or
+            "svmrank".
         file : str, path-like or file object
             Where to. Companions, such as a feature set to fill in, are written beside it, with another
             ending; a file object, open for writing in binary mode, gets the model alone.
@@ -117,6 +119,8 @@ class ModelUses(ExplainedModel):
             target's normalisers: by mean and deviation, or by range, as of the training columns.
         table, qid_column : str, optional
             The table that an SQL query reads, and its column of query ids; by default "rows" and "qid".
+        dtype : {"float64", "float32"}, optional
+            Numbers of an ONNX graph; by default float64.
         check : RankingData, optional
             Rows to score by what was written, through the target's runtime or a replica of its formula, and
             to compare with the scores of the model.
@@ -167,6 +171,7 @@ class ModelUses(ExplainedModel):
             normalizers=normalizers,
             table=table,
             qid_column=qid_column,
+            dtype=dtype,
             rows=rows,
         )
 

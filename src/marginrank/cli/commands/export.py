@@ -65,6 +65,12 @@ from marginrank.model import RankingModel
     metavar="NAME",
     help="Its column of query ids, for models that normalise within queries.  [default: qid]",
 )
+@option(
+    "--dtype",
+    group="Model",
+    type=click.Choice(["float64", "float32"]),
+    help="Numbers of an ONNX graph.  [default: float64]",
+)
 @reading_options()
 @options.ignore_unknown
 @options.as_json
@@ -79,6 +85,7 @@ def export(
     model_name: str | None,
     table: str | None,
     qid_column: str | None,
+    dtype: str | None,
     reading: Reading,
     ignore_unknown: bool,
     as_json: bool,
@@ -86,14 +93,16 @@ def export(
     """Write MODEL for another program.
 
     Elasticsearch, OpenSearch and Solr get a model and a feature set to fill in, with the commands to upload
-    both; Vespa a rank profile; databases a query. With --check the scores of what was written are compared
-    with those of the model, through the program's own runtime or a replica of its formula.
+    both; Vespa a rank profile; databases a query; other programs ONNX, which holds kernels, or PMML. With
+    --check the scores of what was written are compared with those of the model, through the program's own
+    runtime or a replica of its formula.
 
     \b
     Examples:
       marginrank export model.mrk --to elasticsearch --feature-set products -o model.json
       marginrank export model.mrk --to solr --check test.txt
       marginrank export model.mrk --to sql --table candidates -o model.sql
+      marginrank export model.mrk --to onnx -o model.onnx
     """
     keep_apart([file], [model, check, names])
     if file is None and check is None:
@@ -117,6 +126,7 @@ def export(
             normalizers=normalizers,  # type: ignore[arg-type] # click has checked it
             table=table,
             qid_column=qid_column,
+            dtype=dtype,
             check=rows,
         )
     if as_json:

@@ -1,0 +1,130 @@
+"""Models as ONNX graphs, in float64 or float32: for any runtime of it, kernels included.
+
+The input ``features`` is a matrix with all columns of the model, in their order; the output ``scores`` has a
+number for each row. Normalisation within queries takes the rows of a batch for one query. A feature map is
+written out: distances and products with the landmarks, exponentials, cosines.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginrank.exceptions import MarginRankError
+from marginrank.export.base import ExportedModel, Options, Scorer, Target, Written, used_columns
+from marginrank.export.graphs import Graph
+from marginrank.export.map_graphs import add_map
+from marginrank.export.numbers import check_float32
+from marginrank.types import Rows, Vector
+
+# Of the operators: every runtime since 2020 has it.
+_OPSET = 13
+_IR_VERSION = 7
+
+
+class Onnx(Target):
+    """A graph of ONNX, with one input and one output."""
+
+    name: ClassVar[str] = "onnx"
+    title: ClassVar[str] = "ONNX in float32"
+    takes: ClassVar[frozenset[str]] = frozenset({"dtype"})
+    holds_kernels: ClassVar[bool] = True
+    holds_query_normalization: ClassVar[bool] = True
+
+    def float32(self, options: Options) -> bool:
+        """Scores are of the dtype that was asked for."""
+        return options.dtype == "float32"
+
+    def write(self, model: ExportedModel, options: Options) -> Written:
+        """Return a graph."""
+        onnx = _onnx()
+        graph = Graph(np.dtype(options.dtype or "float64"))
+        if self.float32(options):
+            check_float32(model.coef, options.names, self.title)
+        x = "features" if model.query_normalization is None else _normalized(graph, "features")
+        if model.mapping is None:
+            scores, features = graph.product(x, model.coef[:, None]), used_columns(model.coef)
+        else:
+            scores, features = add_map(graph, x, model.mapping, model.coef), np.arange(model.n_features)
+        scores = graph.add("Add", scores, graph.constant(np.array(model.intercept)))
+        graph.nodes.append(("Reshape", [scores, graph.constant(np.array([-1]), np.int64)], "scores", {}))
+        return Written(_serialized(onnx, graph, model, options), features)
+
+    def scorer(self, content: bytes, options: Options) -> Scorer:
+        """Return what runs the graph, a query at a time: by onnxruntime, or else by onnx itself."""
+        run = _runner(content)
+        dtype = np.dtype(options.dtype or "float64")
+
+        def score(X: NDArray[np.float64], queries: Rows) -> Vector:
+            scores = np.empty(len(X))
+            order = np.argsort(queries, kind="stable")
+            starts = np.flatnonzero(np.diff(queries[order], prepend=-1))
+            with np.errstate(over="ignore"):
+                for rows in np.split(order, starts[1:]):
+                    scores[rows] = run(X[rows].astype(dtype))
+            return scores
+
+        return score
+
+
+def _normalized(graph: Graph, x: str) -> str:
+    """Scale columns to [0, 1] over the rows of the batch; one that is constant becomes 0."""
+    low = graph.add("ReduceMin", x, axes=[0], keepdims=1)
+    high = graph.add("ReduceMax", x, axes=[0], keepdims=1)
+    span = graph.add("Sub", high, low)
+    one = graph.constant(np.array(1.0))
+    flat = graph.add("Equal", span, graph.constant(np.array(0.0)))
+    return graph.add("Div", graph.add("Sub", x, low), graph.add("Where", flat, one, span))
+
+
+def _serialized(onnx: Any, graph: Graph, model: ExportedModel, options: Options) -> bytes:
+    helper, kind = onnx.helper, getattr(onnx.TensorProto, graph.type_name)
+    nodes = [
+        helper.make_node(operator, inputs, [output], **attributes)
+        for operator, inputs, output, attributes in graph.nodes
+    ]
+    whole = helper.make_graph(
+        nodes,
+        options.model_name,
+        [helper.make_tensor_value_info("features", kind, ["n_rows", model.n_features])],
+        [helper.make_tensor_value_info("scores", kind, ["n_rows"])],
+        [onnx.numpy_helper.from_array(values, name) for name, values in graph.constants.items()],
+    )
+    made = helper.make_model(
+        whole,
+        producer_name="marginrank",
+        ir_version=_IR_VERSION,
+        opset_imports=[helper.make_opsetid("", _OPSET)],
+        doc_string="Scores; higher is better within a query."
+        + ("" if model.query_normalization is None else " One query a batch."),
+    )
+    helper.set_model_props(made, {"columns": json.dumps(options.names)})
+    onnx.checker.check_model(made)
+    content: bytes = made.SerializeToString(deterministic=True)
+    return content
+
+
+def _onnx() -> Any:
+    try:
+        return import_module("onnx")
+    except ImportError:
+        raise MarginRankError(
+            "Exports to ONNX need the package onnx, which is not installed: pip install 'marginrank[onnx]'."
+        ) from None
+
+
+def _runner(content: bytes) -> Any:
+    """Return what scores a matrix by a graph."""
+    try:
+        runtime = import_module("onnxruntime")
+    except ImportError:
+        evaluator = import_module("onnx.reference").ReferenceEvaluator(_onnx().load_from_string(content))
+        return lambda X: evaluator.run(None, {"features": X})[0]
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3
+    session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    return lambda X: session.run(None, {"features": X})[0]
