@@ -103,6 +103,20 @@ def recall(metric, labels, _=None):
     return found / sum(label >= metric.rel for label in labels)
 
 
+def r_precision(metric, labels, _=None):
+    hit = [label >= metric.rel for label in labels]
+    return sum(hit[: sum(hit)]) / sum(hit)
+
+
+def hit(metric, labels, _=None):
+    return float(any(label >= metric.rel for label in labels[: metric.cutoff]))
+
+
+def rank_biased_precision(metric, labels, _=None):
+    top = labels[: metric.cutoff]
+    return (1.0 - metric.p) * sum(metric.p**k for k, label in enumerate(top) if label >= metric.rel)
+
+
 def err(metric, labels, highest):
     top = highest if metric.max_label is None else metric.max_label
     total, reached = 0.0, 1.0
@@ -157,7 +171,20 @@ def kendall(metric, y, scores):
     return sum(a * b for a, b in signs) / sqrt(by_label * by_score) if by_score else 0.0
 
 
-PAIRWISE = {"auc": auc, "pairwise_error": pairwise_error, "kendall": kendall}
+def mean_ranks(values):
+    """Return ranks from 1, the mean of theirs for equal values."""
+    return [sum(v < x for v in values) + (sum(v == x for v in values) + 1) / 2 for x in values]
+
+
+def spearman(metric, y, scores):
+    a, b = ([rank - (len(y) + 1) / 2 for rank in mean_ranks(values)] for values in (y, scores))
+    by_label, by_score = sum(x * x for x in a), sum(x * x for x in b)
+    if not by_label:
+        return NOTHING
+    return sum(x * z for x, z in zip(a, b, strict=True)) / sqrt(by_label * by_score) if by_score else 0.0
+
+
+PAIRWISE = {"auc": auc, "pairwise_error": pairwise_error, "kendall": kendall, "spearman": spearman}
 BY_RANK = {
     "ndcg": ndcg,
     "dcg": dcg,
@@ -167,4 +194,7 @@ BY_RANK = {
     "precision": precision,
     "recall": recall,
     "err": err,
+    "hit": hit,
+    "r_precision": r_precision,
+    "rbp": rank_biased_precision,
 }

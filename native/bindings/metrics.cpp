@@ -40,7 +40,8 @@ constexpr Named<ShortList> kShortLists[] = {
     {"pad", ShortList::kPad}, {"cut", ShortList::kCut}, {"zero", ShortList::kZero}};
 
 void make_spec(MetricSpec* spec, const char* name, std::int64_t cutoff, double rel, const char* gain,
-               const char* discount, const char* ties, const char* short_list, bool cut_norm, double max_label) {
+               const char* discount, const char* ties, const char* short_list, bool cut_norm, double max_label,
+               double p) {
     const marginrank::NamedMetric* metric = marginrank::find_metric(name);
     require(metric != nullptr, "name must be that of a metric");
     require(cutoff >= 0, "cutoff must not be negative");
@@ -52,7 +53,8 @@ void make_spec(MetricSpec* spec, const char* name, std::int64_t cutoff, double r
                           choice(ties, kTies),
                           choice(short_list, kShortLists),
                           cut_norm,
-                          max_label};
+                          max_label,
+                          p};
 }
 
 void ranking_metrics(In<double> y, In<double> scores, std::optional<In<std::int64_t>> docid,
@@ -88,7 +90,7 @@ void ranking_metrics(In<double> y, In<double> scores, std::optional<In<std::int6
 void bind_metrics(nb::module_& m) {
     nb::class_<MetricSpec>(m, "MetricSpec", "One metric by its name, with its options by theirs.")
         .def("__init__", &make_spec, "name"_a, "cutoff"_a, "rel"_a, "gain"_a, "discount"_a, "ties"_a, "short_list"_a,
-             "cut_norm"_a, "max_label"_a);
+             "cut_norm"_a, "max_label"_a, "p"_a = 0.8);
     m.def("ranking_metrics", &ranking_metrics, "y"_a.noconvert(), "scores"_a.noconvert(),
           "docid"_a.noconvert().none(), "query_ptr"_a.noconvert(), "specs"_a, "values"_a.noconvert(),
           "tied"_a.noconvert(), "n_threads"_a);

@@ -52,7 +52,7 @@ double by_rank(const Vec& y, const MetricSpec& spec) {
     Vec ideal = y;
     std::sort(ideal.rbegin(), ideal.rend());
     const auto cut = static_cast<double>(spec.short_list == ShortList::kCut ? std::min(k, y.size()) : k);
-    double hits = 0.0, precisions = 0.0, first = 0.0, err = 0.0, reached = 1.0, relevant = 0.0, mean = 0.0;
+    double hits = 0.0, precisions = 0.0, first = 0.0, err = 0.0, reached = 1.0, relevant = 0.0, mean = 0.0, rbp = 0.0;
     for (std::size_t i = 0; i < y.size(); ++i) {
         relevant += y[i] >= spec.rel;
         mean += dcg_of(y, spec, i + 1) / dcg_of(ideal, spec, i + 1) / static_cast<double>(y.size());
@@ -65,6 +65,7 @@ double by_rank(const Vec& y, const MetricSpec& spec) {
         hits += 1.0;
         precisions += hits / rank;
         if (hits == 1.0) first = 1.0 / rank;
+        rbp += (1.0 - spec.p) * std::pow(spec.p, rank - 1.0);
     }
     if (is(spec, "ndcg")) return dcg_of(y, spec, k) / dcg_of(ideal, spec, k);
     if (is(spec, "dcg")) return dcg_of(ideal, spec, k) > 0.0 ? dcg_of(y, spec, k) : NAN;
@@ -74,6 +75,13 @@ double by_rank(const Vec& y, const MetricSpec& spec) {
     if (is(spec, "map"))
         return precisions / (spec.cut_norm ? std::min(relevant, static_cast<double>(k)) : relevant);
     if (is(spec, "mrr")) return first;
+    if (is(spec, "rbp")) return rbp;
+    if (is(spec, "hit")) return hits > 0.0 ? 1.0 : 0.0;
+    if (is(spec, "r_precision")) {
+        const auto among = static_cast<std::ptrdiff_t>(relevant);
+        return static_cast<double>(std::count_if(y.begin(), y.begin() + among,
+                                                 [&](double label) { return label >= spec.rel; })) / relevant;
+    }
     return is(spec, "precision") ? hits / cut : hits / relevant;
 }
 
@@ -119,6 +127,25 @@ double by_pairs(const Vec& y, const Vec& scores, const MetricSpec& spec) {
     return is(spec, "auc") ? won / comparable : 1.0 - won / comparable;
 }
 
+double mean_rank(const Vec& values, double value) {
+    double rank = 0.5;
+    for (const double other : values) rank += (other < value) + 0.5 * (other == value);
+    return rank;
+}
+
+double spearman_of(const Vec& y, const Vec& scores) {
+    const double middle = 0.5 * (static_cast<double>(y.size()) + 1.0);
+    double by_label = 0.0, by_score = 0.0, both = 0.0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        const double a = mean_rank(y, y[i]) - middle, b = mean_rank(scores, scores[i]) - middle;
+        by_label += a * a;
+        by_score += b * b;
+        both += a * b;
+    }
+    if (by_label == 0.0) return NAN;
+    return by_score == 0.0 ? 0.0 : both / std::sqrt(by_label * by_score);
+}
+
 std::vector<MetricSpec> all_specs() {
     std::vector<MetricSpec> specs;
     for (const marginrank::NamedMetric& metric : kMetrics)
@@ -136,6 +163,7 @@ std::vector<MetricSpec> all_specs() {
                     spec.short_list = other == 0 ? ShortList::kPad : ShortList::kCut;
                     spec.cut_norm = other == 1;
                     spec.max_label = 3.0;
+                    spec.p = other == 0 ? 0.8 : 0.5;
                     specs.push_back(spec);
                 }
     return specs;
@@ -161,8 +189,9 @@ void every_metric_equals_its_definition() {
                                     values.data(), &tied);
         for (std::size_t m = 0; m < specs.size(); ++m) {
             const bool of_pairs = is(specs[m], "auc") || is(specs[m], "pairwise_error") || is(specs[m], "kendall");
-            const double want =
-                of_pairs ? by_pairs(y, scores, specs[m]) : by_definition(y, scores, docid, specs[m]);
+            const double want = is(specs[m], "spearman") ? spearman_of(y, scores)
+                                : of_pairs               ? by_pairs(y, scores, specs[m])
+                                                         : by_definition(y, scores, docid, specs[m]);
             CHECK(close(values[m], want));
         }
     }
@@ -180,7 +209,7 @@ void threads_and_neighbours_do_not_change_a_query() {
         scores[k] = static_cast<double>(random() % 500);
     }
     std::vector<MetricSpec> specs(std::size(kMetrics));
-    CHECK(specs.size() == 11);
+    CHECK(specs.size() == 15);
     for (std::size_t m = 0; m < specs.size(); ++m) {
         specs[m].metric = &kMetrics[m];
         specs[m].cutoff = 5;

@@ -18,7 +18,7 @@ def options_of(name):
     """Yield the options of a metric in every combination."""
     family = FAMILIES[name]
     cutoffs = {"never": [None], "optional": [None, 1, 3, 9], "required": [1, 3, 9]}[family.cutoff]
-    values = {"cutoff": cutoffs, "rel": [1, 2], "max_label": [None, 3.5]}
+    values = {"cutoff": cutoffs, "rel": [1, 2], "max_label": [None, 3.5], "p": [0.8, 0.5]}
     for option in family.options:
         choices = CHOICES.get(option, ())
         values.setdefault(option, [c for c in choices if c != "threshold" or name == "map"])
@@ -94,7 +94,7 @@ def test_names_without_options_mean_the_flavor(flavor, name):
 def test_values_are_bounded_and_the_perfect_order_is_best(name):
     metric = Metric(name, cutoff=ANY_CUTOFF[name])
     rng = np.random.default_rng(5)
-    low = -1.0 if name == "kendall" else 0.0
+    low = -1.0 if name in ("kendall", "spearman") else 0.0
     for _ in range(50):
         n_rows = int(rng.integers(2, 30))
         y = rng.integers(0, 5, n_rows)

@@ -149,8 +149,58 @@ def test_xgboost_binary(seed):
         assert result[name] == pytest.approx(figures[name], abs=SINGLE), name
 
 
+# By catboost.utils.eval_metric of CatBoost 1.2.10 on the lists of seeds 0 to 2, means over queries: NDCG,
+# NDCG:top=3, NDCG:top=5;type=Exp, DCG:top=5; of labels of at least 1, with border=0.5: MAP, MAP:top=3,
+# MRR:top=5, PrecisionAt:top=5, RecallAt:top=5.
+CATBOOST = {
+    "ndcg": (0.8656000089, 0.8608638667, 0.8419686254),
+    "ndcg@3": (0.7300335235, 0.7093194793, 0.6769336442),
+    "ndcg(gain=exponential)@5": (0.6994326812, 0.7248064806, 0.6593601086),
+    "dcg@5": (4.4485920476, 4.5120256588, 4.4299719951),
+    "map": (0.7421844396, 0.7139019226, 0.7304272848),
+    "map@3": (0.6833333333, 0.6541666667, 0.6736111111),
+    "mrr@5": (0.7166666667, 0.7208333333, 0.7541666667),
+    "precision@5": (0.73, 0.6891666667, 0.7070833333),
+    "recall@5": (0.7203607504, 0.7919884282, 0.7451991064),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_catboost(seed):
+    y, scores, qid, _ = random_lists(seed)
+    result = evaluate(y, scores, qid=qid, metrics=list(CATBOOST), flavor="catboost")
+    for name, figures in CATBOOST.items():
+        assert result[name] == pytest.approx(figures[seed], abs=1e-9), name
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scipy_spearman_and_ir_measures_success_and_rprec(seed):
+    measures = pytest.importorskip("ir_measures")
+    y, scores, qid, _ = random_lists(seed)
+    distinct = scores + 1e-3 * np.random.default_rng(seed).permutation(len(y))
+    result = evaluate(y, scores, qid=qid, metrics=["spearman"])
+    rho = [
+        np.nan if np.ptp(a) == 0 else 0.0 if np.ptp(b) == 0 else stats.spearmanr(a, b)[0]
+        for a, b in queries(y, scores, qid)
+    ]
+    np.testing.assert_allclose(result.per_query["spearman"], rho, rtol=0, atol=DOUBLE)
+    qrels = [
+        measures.Qrel(str(q), str(k), int(label)) for k, (q, label) in enumerate(zip(qid, y, strict=True))
+    ]
+    run = [measures.ScoredDoc(str(q), str(k), s) for k, (q, s) in enumerate(zip(qid, distinct, strict=True))]
+    theirs = {
+        "hit@3": measures.Success @ 3,
+        "r_precision(rel=2)": measures.Rprec(rel=2),
+    }
+    figures = measures.calc_aggregate(list(theirs.values()), qrels, run)
+    mine = evaluate(y, distinct, qid=qid, metrics=list(theirs))
+    for name, measure in theirs.items():
+        assert mine[name] == pytest.approx(figures[measure], abs=DOUBLE), name
+
+
 @pytest.mark.parametrize(
-    ("flavor", "value"), [("standard", 0), ("sklearn", 0), ("trec", 0), ("lightgbm", 1), ("xgboost", 1)]
+    ("flavor", "value"),
+    [("standard", 0), ("sklearn", 0), ("trec", 0), ("lightgbm", 1), ("xgboost", 1), ("catboost", 1)],
 )
 def test_queries_without_relevant_rows_count_as_in_the_tool(flavor, value):
     result = evaluate([0, 0, 1], [1.0, 2.0, 3.0], qid=[1, 1, 2], docid=["a", "b", "c"], flavor=flavor)

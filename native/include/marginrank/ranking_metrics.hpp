@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <string_view>
@@ -41,6 +42,7 @@ struct MetricSpec {
     ShortList short_list = ShortList::kPad;
     bool cut_norm = false;   // average precision over min(relevant, cutoff) instead of all relevant rows
     double max_label = 4.0;  // ERR: the label whose row satisfies with probability 1 - 2^-max_label
+    double p = 0.8;          // RBP: how likely a reader is to look at the next rank, too
 };
 
 // Discount of every rank up to the longest query, for both kinds.
@@ -142,6 +144,36 @@ inline double precision(RankedQuery& query, const MetricSpec& spec, const Discou
 inline double recall(RankedQuery& query, const MetricSpec& spec, const Discounts&) {
     const std::int64_t relevant = count_relevant(query, spec);
     return relevant == 0 ? kNothing : hits(query, spec) / static_cast<double>(relevant);
+}
+
+inline double r_precision(RankedQuery& query, const MetricSpec& spec, const Discounts&) {
+    MetricSpec to_relevant = spec;
+    to_relevant.cutoff = count_relevant(query, spec);
+    if (to_relevant.cutoff == 0) return kNothing;
+    return hits(query, to_relevant) / static_cast<double>(to_relevant.cutoff);
+}
+
+// Whether a relevant row is within the cutoff: one minus the chance that each rank in turn has none.
+inline double hit(RankedQuery& query, const MetricSpec& spec, const Discounts&) {
+    if (count_relevant(query, spec) == 0) return kNothing;
+    const std::size_t n = ranks_within(query, spec);
+    double none = 1.0;
+    for_each_group(query, spec, n, [&](std::size_t begin, std::size_t end, std::int64_t relevant) {
+        for (std::size_t k = begin; k < std::min(end, n) && none > 0.0; ++k)
+            none *= 1.0 - std::min(static_cast<double>(relevant) / static_cast<double>(end - k), 1.0);
+    });
+    return 1.0 - none;
+}
+
+inline double rank_biased_precision(RankedQuery& query, const MetricSpec& spec, const Discounts&) {
+    if (count_relevant(query, spec) == 0) return kNothing;
+    const std::size_t n = ranks_within(query, spec);
+    double sum = 0.0, weight = 1.0 - spec.p;
+    for_each_group(query, spec, n, [&](std::size_t begin, std::size_t end, std::int64_t relevant) {
+        const double share = static_cast<double>(relevant) / static_cast<double>(end - begin);
+        for (std::size_t k = begin; k < std::min(end, n); ++k, weight *= spec.p) sum += share * weight;
+    });
+    return sum;
 }
 
 // With r of t tied rows relevant, a relevant one at place j of them has (j - 1)(r - 1)/(t - 1) relevant
@@ -259,6 +291,31 @@ inline double kendall(RankedQuery& query, const MetricSpec&, const Discounts&) {
            (std::sqrt(static_cast<double>(pairs.comparable)) * std::sqrt(static_cast<double>(pairs.distinct)));
 }
 
+// Correlation of the ranks of labels and scores; equal ones share the mean of their ranks. Ranks are doubled
+// and centred, so that they are integers.
+inline double spearman(RankedQuery& query, const MetricSpec&, const Discounts&) {
+    const std::vector<double>& y = query.labels(Ties::kInput);
+    const std::vector<double>& sorted = query.ideal_labels();
+    const std::int64_t n = query.size();
+    if (n == 0 || sorted.front() == sorted.back()) return kNothing;
+    double by_label = 0.0, by_score = 0.0, both = 0.0;  // exact below 2^53
+    for (std::int64_t g = 0; g < query.n_groups(); ++g) {
+        const std::int64_t begin = query.group_begin(g), end = query.group_begin(g + 1);
+        const auto score = static_cast<double>(begin + end - n);
+        for (std::int64_t k = begin; k < end; ++k) {
+            const auto same = std::equal_range(sorted.begin(), sorted.end(), y[static_cast<std::size_t>(k)],
+                                               std::greater<>());
+            const auto label = static_cast<double>((same.first - sorted.begin()) + (same.second - sorted.begin()) - n);
+            by_label += label * label;
+            by_score += score * score;
+            both += label * score;
+        }
+    }
+    if (by_score == 0.0) return 0.0;
+    if (std::abs(both) == by_label && by_label == by_score) return both > 0.0 ? 1.0 : -1.0;
+    return std::clamp(both / (std::sqrt(by_label) * std::sqrt(by_score)), -1.0, 1.0);
+}
+
 }  // namespace metrics
 
 // The metrics by name. A new one is a function above, a line here, and an entry in metrics/families.py.
@@ -274,6 +331,10 @@ inline constexpr NamedMetric kMetrics[] = {
     {"auc", metrics::auc},
     {"pairwise_error", metrics::pairwise_error},
     {"kendall", metrics::kendall},
+    {"hit", metrics::hit},
+    {"r_precision", metrics::r_precision},
+    {"rbp", metrics::rank_biased_precision},
+    {"spearman", metrics::spearman},
 };
 
 // The metric of a name, or null.

@@ -148,7 +148,7 @@ def evaluate(
         As in :class:`marginrank.RankingData`; without ``qid`` and ``group`` there is one ranking of all rows.
     metrics : sequence of str or Metric, default=("ndcg@10",)
         What :func:`parse_metric` understands.
-    flavor : {"standard", "letor", "lightgbm", "xgboost", "sklearn", "trec"}, default="standard"
+    flavor : {"standard", "letor", "lightgbm", "xgboost", "catboost", "sklearn", "trec"}, default="standard"
         The tool whose conventions hold where a name leaves them open.
     docid : array-like of shape (n_rows,), optional
         Document ids; needed by ``ties=docid`` (the flavor ``trec``) and compared as text.

@@ -221,4 +221,5 @@ def _spec(metric: Metric, y: Vector) -> MetricSpec:
         short_list=chosen("short"),
         cut_norm=metric.norm == "cutoff",
         max_label=float(y.max()) if metric.max_label is None else metric.max_label,
+        p=chosen("p"),
     )

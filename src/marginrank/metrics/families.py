@@ -31,9 +31,10 @@ DEFAULTS: dict[str, Any] = {
     "rel": 1.0,
     **{option: choices[0] for option, choices in CHOICES.items()},
     "max_label": None,
+    "p": 0.8,
 }
 #: The tools whose conventions a name can follow.
-FLAVOR_NAMES = ("standard", "letor", "lightgbm", "xgboost", "sklearn", "trec")
+FLAVOR_NAMES = ("standard", "letor", "lightgbm", "xgboost", "catboost", "sklearn", "trec")
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Family:
     aliases : tuple of str
         Other names, in lower case without blanks and underscores.
     flavors : mapping of str to dict
-        What each flavor changes of the standard options; ``sklearn`` and ``trec`` also have a rule for ties
+        What each flavor changes of the standard options; some also have a rule for ties
         that holds for all metrics.
     """
 
@@ -73,6 +74,7 @@ class Family:
 
 _GAINS: dict[str, dict[str, Any]] = {
     "letor": {"discount": "letor"},
+    "catboost": {"gain": "linear"},
     "sklearn": {"gain": "linear"},
     "trec": {"gain": "linear"},
 }
@@ -85,7 +87,12 @@ FAMILIES: dict[str, Family] = {
         "DCG over that of the best order",
         ("gain", "discount", "ties", "empty", "short"),
         uses_gains=True,
-        flavors={**_GAINS, **_ONE_IF_EMPTY, "letor": {"discount": "letor", "short": "zero"}},
+        flavors={
+            **_GAINS,
+            **_ONE_IF_EMPTY,
+            "letor": {"discount": "letor", "short": "zero"},
+            "catboost": {"gain": "linear", "empty": 1},
+        },
     ),
     "dcg": Family(
         "sum of gain times discount",
@@ -104,7 +111,12 @@ FAMILIES: dict[str, Family] = {
         "mean precision at the ranks of relevant rows",
         ("rel", "ties", "empty", "norm"),
         aliases=("ap", "averageprecision", "meanaverageprecision"),
-        flavors={"lightgbm": _CUT_MAP, "xgboost": _CUT_MAP, "sklearn": {"ties": "threshold"}},
+        flavors={
+            "lightgbm": _CUT_MAP,
+            "xgboost": _CUT_MAP,
+            "catboost": {"norm": "cutoff"},
+            "sklearn": {"ties": "threshold"},
+        },
     ),
     "mrr": Family(
         "1 / rank of the first relevant row, 0 beyond the cutoff",
@@ -116,13 +128,14 @@ FAMILIES: dict[str, Family] = {
         ("rel", "ties", "empty", "short"),
         "required",
         aliases=("p", "pre", "prec"),
-        flavors={"xgboost": {"short": "cut"}},
+        flavors={"xgboost": {"short": "cut"}, "catboost": {"short": "cut"}},
     ),
     "recall": Family(
         "share of the relevant rows that are among the first k",
         ("rel", "ties", "empty"),
         "required",
         aliases=("r",),
+        flavors={"catboost": {"empty": 1}},
     ),
     "err": Family(
         "expected reciprocal rank at which a reader stops",
@@ -151,6 +164,30 @@ FAMILIES: dict[str, Family] = {
         "skip",
         aliases=("kendalltau", "tau", "taub", "kendalltaub"),
     ),
+    "hit": Family(
+        "1 if a relevant row is among the first k, else 0",
+        ("rel", "ties", "empty"),
+        "required",
+        aliases=("hits", "hitrate", "hr", "success"),
+    ),
+    "r_precision": Family(
+        "share of relevant rows among as many first ranks as there are relevant rows",
+        ("rel", "ties", "empty"),
+        "never",
+        aliases=("rprec",),
+    ),
+    "rbp": Family(
+        "rank-biased precision: relevant ranks by (1 - p) p**(rank - 1)",
+        ("rel", "ties", "empty", "p"),
+        aliases=("rankbiasedprecision",),
+    ),
+    "spearman": Family(
+        "Spearman's rank correlation, ties by mean ranks; 0 for constant scores",
+        ("empty",),
+        "never",
+        "skip",
+        aliases=("spearmanr", "rho"),
+    ),
 }
 
 
@@ -162,7 +199,7 @@ def flavor_changes(flavor: str) -> dict[str, dict[str, Any]]:
     >>> flavor_changes("xgboost")["precision"]
     {'short': 'cut'}
     """
-    ties = {"sklearn": "average", "trec": "docid"}.get(flavor)
+    ties = {"catboost": "pessimistic", "sklearn": "average", "trec": "docid"}.get(flavor)
     found = {}
     for name, family in FAMILIES.items():
         rule = {"ties": ties} if ties is not None and "ties" in family.options else {}

@@ -57,6 +57,8 @@ class Metric:
     weighting : {"pairs", "queries"}
         ``pairwise_error``: the share of all pairs, in which a query counts with the number of its pairs; or
         the mean of the shares of the queries.
+    p : float, default=0.8
+        ``rbp``: how likely a reader is to look at the next rank, too.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Metric:
     norm: Norm | None = None
     max_label: float | None = None
     weighting: Weighting | None = None
+    p: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or self.name not in FAMILIES:
@@ -167,6 +170,8 @@ def _check_option(name: str, option: str, value: Any, family: Family) -> Any:
     number = finite_number(value)
     if number is None:
         raise MarginRankError(f"{option} of {name} must be a finite number; got {shown(value)}.")
+    if option == "p" and not 0.0 < number < 1.0:
+        raise MarginRankError(f"p of {name} must be between 0 and 1; got {shown(value)}.")
     return number
 
 

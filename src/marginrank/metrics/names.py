@@ -39,8 +39,8 @@ def parse_metric(text: str | Metric, *, flavor: str = "standard") -> Metric:
     ----------
     text : str or Metric
         In any case, with or without underscores; ``AP`` and ``RR`` are ``map`` and ``mrr``, ``P`` is
-        ``precision``. A metric is returned as it is.
-    flavor : {"standard", "letor", "lightgbm", "xgboost", "sklearn", "trec"}, default="standard"
+        ``precision``. A ``-`` at the end, as in ``ndcg@10-``, is ``empty=0``. A metric is returned as it is.
+    flavor : {"standard", "letor", "lightgbm", "xgboost", "catboost", "sklearn", "trec"}, default="standard"
         The tool whose conventions hold where the name leaves them open.
 
     Returns
@@ -65,7 +65,9 @@ def parse_metric(text: str | Metric, *, flavor: str = "standard") -> Metric:
 
 def _read(written: str, flavor: str, text: str) -> Metric:
     """Return the metric of a name; messages show the name as ``text``."""
-    match = _NAME.fullmatch(written)
+    # XGBoost's way to say that queries without anything to find count 0.
+    lean = written.rstrip().endswith("-")
+    match = _NAME.fullmatch(written.rstrip()[:-1] if lean else written)
     if match is None or (match[2] is not None and match[4] is not None):
         raise MarginRankError(
             f"Cannot read the metric {text}; write name@cutoff or name(option=value)@cutoff, "
@@ -73,6 +75,11 @@ def _read(written: str, flavor: str, text: str) -> Metric:
         )
     name = _known_name(match[1], text)
     given = _options(match[2] if match[2] is not None else match[4], name, text)
+    if lean and "empty" in given:
+        raise MarginRankError(
+            f"{text} says twice what empty queries count: by empty= and by the '-' at its end."
+        )
+    given = {**given, "empty": 0} if lean else given
     cutoff = None if match[3] is None else _cutoff(match[3], text)
     defaults = {option: v for option, v in flavor_defaults(name, flavor).items() if v is not None}
     return Metric(name, cutoff=cutoff, **(defaults | given))

@@ -36,6 +36,14 @@ SPELLINGS = {
     "ndcg()@3": "ndcg@3",
     "ndcg(empty=skip)": "ndcg(empty=skip)",
     "ndcg(empty=0)": "ndcg",
+    "ndcg@10-": "ndcg@10",
+    "auc-": "auc(empty=0)",
+    "hit_rate@5": "hit@5",
+    "HR@5": "hit@5",
+    "R-precision": "r_precision",
+    "Rprec(rel=2)": "r_precision(rel=2)",
+    "RBP(p=0.5)@10": "rbp(p=0.5)@10",
+    "spearman": "spearman",
 }
 
 
@@ -58,6 +66,10 @@ UNREADABLE = {
     "ndcg@99999999999": "must be below 2",
     "precision": "precision needs a cutoff: write precision@10",
     "recall": "recall needs a cutoff",
+    "hit": "hit needs a cutoff",
+    "rbp(p=1)": "p of rbp must be between 0 and 1; got 1.0",
+    "ndcg(empty=1)@3-": "says twice what empty queries count",
+    "ndcg@-": "cutoff of 'ndcg@-' must be an integer",
     "auc@5": "auc looks at the whole ranking and has no cutoff; got 5",
     "mean_ndcg@5": "has no cutoff",
     "ndcg(rel=2)@5": r"Cannot read 'rel=2' in .*; ndcg has the options gain, discount, ties",
@@ -125,6 +137,7 @@ def test_flavors_fill_what_a_name_leaves_open():
         "letor": "ndcg(discount=letor,short=zero)@10",
         "lightgbm": "ndcg(empty=1)@10",
         "xgboost": "ndcg(empty=1)@10",
+        "catboost": "ndcg(gain=linear,ties=pessimistic,empty=1)@10",
         "sklearn": "ndcg(gain=linear,ties=average)@10",
         "trec": "ndcg(gain=linear,ties=docid)@10",
     }
@@ -134,3 +147,9 @@ def test_flavors_fill_what_a_name_leaves_open():
 def test_unknown_flavors_are_refused():
     with pytest.raises(MarginRankError, match=r"flavor must be one of 'standard', .*; got 'trek'"):
         parse_metric("ndcg", flavor="trek")
+
+
+def test_a_name_that_ends_in_minus_counts_empty_queries_as_0_in_every_flavor():
+    metric = parse_metric("ndcg@10-", flavor="xgboost")
+    assert metric == parse_metric("ndcg(empty=0)@10", flavor="xgboost")
+    assert metric.empty == 0
