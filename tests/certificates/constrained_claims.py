@@ -10,10 +10,19 @@ import numpy as np
 from constrained_objectives import ConstrainedObjective
 from exact_losses import explicit_terms, query_risk, rational, rational_rows
 from exact_objectives import pair_risk
-from fitted_claims import LOSS_SOLVERS, claim_of, draw_pairs, fitted, one_of, queries_of, quietly
+from fitted_claims import (
+    LOSS_SOLVERS,
+    claim_of,
+    draw_pairs,
+    draw_structured,
+    fitted,
+    one_of,
+    queries_of,
+    quietly,
+)
 from random_rows import draw_alpha, draw_rows
 
-from marginrank import RankSVM
+from marginrank import RankSVM, StructuredRankSVM
 from marginrank.io import write_dataset
 
 
@@ -78,4 +87,23 @@ def sparse_or_bounded(rng, hard):
     return [constrained_claim(model, risk, repr(model), largest_gap=None if hard else model.tol)]
 
 
-CONSTRAINED = {"sparse_or_bounded": sparse_or_bounded}
+def structured_within_bounds(rng, hard):
+    """Return the claim of a structured ranker with an elastic net, bounds, or both."""
+    rows, options, risk = draw_structured(rng, hard)
+    model = StructuredRankSVM(
+        **options,
+        alpha=draw_alpha(rng, hard=hard),
+        l1_ratio=one_of(rng, [0.0, 0.3, 0.9]),
+        bounds=draw_bounds(rng, rows.X),
+        tol=float(rng.choice([1e-2, 1e-3, 1e-6])),
+        scale=one_of(rng, [None, "auto", "standard"]),
+        solver=one_of(rng, ["bundle", "lbfgs"]),
+    )
+    fitted(model, rows)
+    return [constrained_claim(model, risk, repr(model), largest_gap=None if hard else model.tol)]
+
+
+CONSTRAINED = {
+    "sparse_or_bounded": sparse_or_bounded,
+    "structured_within_bounds": structured_within_bounds,
+}

@@ -45,7 +45,7 @@ DEFAULTS = {
         **_SEARCH,
         **_RUN,
         **_TARGET,
-        **{"alpha": 1e-2, "metric": None, "warm_start": False},
+        **{"alpha": 1e-2, "metric": None, "warm_start": False, "l1_ratio": 0.0, "bounds": None},
     },
     "KernelRankSVM": {
         **_SEARCH,

@@ -37,6 +37,7 @@ CONFIGURATIONS = [
     RankRLS(scale="standard", tol=1e-10, solver="cg"),
     StructuredRankSVM(),
     StructuredRankSVM("map", scale="minmax"),
+    StructuredRankSVM(l1_ratio=0.1, bounds=(-9, None)),
     StructuredRankSVM({"auc": 1.0, "mrr": 2.0}, solver="lbfgs", scale="standard"),
     KernelRankSVM(
         gamma=0.1, approximation="exact", linear_block=False, alpha=100.0, tol=1e-12, solver="newton"

@@ -59,6 +59,7 @@ def test_parameters_of_methods_are_parameters_of_some_estimator_or_path():
     known = {*inspect.signature(paths.kernel_rank_path).parameters}
     for name in METHODS.values():
         known |= set(inspect.signature(getattr(estimators, name)).parameters)
+    known.add("non_negative")  # bounds, in other words
     groups = {"Model", "Structured ranking (--target)", "Kernels (--kernel)"}
     for name in ("train", "tune", "path"):
         for one in command(name).params:

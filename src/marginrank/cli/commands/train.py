@@ -15,6 +15,7 @@ from marginrank.cli.commands.evaluate import measure, print_evaluation, summary
 from marginrank.cli.files.columns import UsedColumns, used_columns
 from marginrank.cli.files.training_files import TrainingFiles, check_outputs, file_options
 from marginrank.cli.options import shared as options
+from marginrank.cli.options.bounds import names_features, set_bounds
 from marginrank.cli.options.methods import (
     check_parameters,
     choose_method,
@@ -131,7 +132,8 @@ def _selection(metrics: tuple[str, ...], flavor: str) -> dict[str, Any]:
 
 def _train_here(ranker: Any, files: TrainingFiles, keep_partial: bool, *, linear: bool) -> Trained:
     rows, validation = files.read(kernel=not linear)
-    used = used_columns(rows) if linear else UsedColumns(None, rows.n_features)
+    used = used_columns(rows) if linear and not names_features(ranker) else UsedColumns(None, rows.n_features)
+    set_bounds(ranker, rows, files.reading.first_feature)
     known, known_validation = used.of(rows), None if validation is None else used.of(validation)
     eval_set = known_validation if selects(ranker) else None
     fit = ranker.fit if rows.pairs is None else ranker.fit_pairs
@@ -151,6 +153,7 @@ def _report(ranker: Any, done: Trained) -> dict[str, Any]:
         "rows": data.n_rows,
         "queries": data.n_queries,
         "features": data.n_features,
+        "features_used": getattr(ranker, "n_features_used_", None),
         "pairs": getattr(ranker, "n_pairs_", None),
         "alpha": ranker.alpha_,
         "gamma": getattr(ranker, "gamma_", None),
@@ -194,11 +197,18 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
         ("trained on", _sizes(report)),
         *scale_fact(report),
         *_selected(report),
+        *_features_used(report),
         ("objective", f"{report['objective']:.6f}, {_certificate(report)}"),
         ("took", f"{passes} over the data, {seconds_for_people(report['seconds'])}"),
         *([("over", in_words(*(report[key] for key in _WORKERS)))] if "workers" in report else []),
         ("model", str(report["model"])),
     ]
+
+
+def _features_used(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say how many features have a weight, where not all do."""
+    used, among = report["features_used"], report["features"]
+    return [] if used in (None, among) else [("features", f"{used:,} of {among:,} have a weight")]
 
 
 def _selected(report: dict[str, Any]) -> list[tuple[str, str]]:

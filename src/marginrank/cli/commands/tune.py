@@ -13,6 +13,7 @@ from marginrank.cli.command import MOST_USED, Command, option
 from marginrank.cli.files.columns import UsedColumns, used_columns
 from marginrank.cli.files.training_files import TrainingFiles, check_outputs, training_files
 from marginrank.cli.options import shared as options
+from marginrank.cli.options.bounds import names_features, set_bounds
 from marginrank.cli.options.methods import (
     check_parameters,
     choose_method,
@@ -76,8 +77,10 @@ def tune(
         raise click.UsageError("--regularization early_stopping has no alpha to search for; use train.")
     check_outputs(files, output)
     rows, validation = files.read(kernel=method == "kernel")
-    used = used_columns(rows) if method != "kernel" else UsedColumns(None, rows.n_features)
     ranker = make_ranker(method, chosen | ({} if metric is None else {"metric": metric}), n_jobs)
+    narrows = method != "kernel" and not names_features(ranker)
+    used = used_columns(rows) if narrows else UsedColumns(None, rows.n_features)
+    set_bounds(ranker, rows, files.reading.first_feature)
     started = perf_counter()
     with interrupts.orderly(writes=False):
         interrupted = _fit(

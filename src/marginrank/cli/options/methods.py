@@ -14,6 +14,7 @@ import click
 
 from marginrank.choices import Approximation, KernelName, LeastSquaresSolver, Regularization
 from marginrank.cli.command import MOST_USED, Decorator, option, spelled, with_options
+from marginrank.cli.options.bounds import typed_bounds, weight_options
 from marginrank.cli.options.shared import TARGETS, grid, positive_or, targets
 from marginrank.designs.mapped import Store
 from marginrank.designs.scaling import Scale
@@ -109,6 +110,7 @@ _MODEL: tuple[Decorator, ...] = (
     ),
     scale,
     weighting,
+    *weight_options,
     option(
         "--regularization",
         group="Model",
@@ -236,7 +238,7 @@ def given_parameters(given: dict[str, Any]) -> dict[str, Any]:
     >>> given_parameters({"scale": "none", "alpha": 0.1, "solver": None})
     {'scale': None, 'alpha': 0.1}
     """
-    parameters = {key: value for key, value in given.items() if value is not None}
+    parameters = typed_bounds({key: value for key, value in given.items() if value is not None})
     return parameters | ({"scale": None} if parameters.get("scale") == _UNSCALED else {})
 
 

@@ -16,6 +16,7 @@ from marginrank.cli.command import option, with_options
 from marginrank.cli.files.columns import UsedColumns, aligned
 from marginrank.cli.files.reading import labelled, read_data, with_pairs, with_weights
 from marginrank.cli.files.training_files import TrainingFiles
+from marginrank.cli.options.bounds import set_bounds
 from marginrank.cli.options.methods import selects_by
 from marginrank.cli.output.progress import train_with_bar
 from marginrank.cli.workers.connection import Workers, over_workers
@@ -95,6 +96,7 @@ class WorkerJob:
             at_first = len(cluster.workers())
             rows = self._rows(files, cluster)
             validation = None if files.eval_set is None else _validation(files, rows, cluster)
+            set_bounds(ranker, rows, files.reading.first_feature)
             started = perf_counter()
             interrupted = self._fit(ranker, rows, validation if selects else None, keep_partial)
             seconds = perf_counter() - started
