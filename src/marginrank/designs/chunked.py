@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding, tree_depth
+from marginrank.designs.base import Evaluation, LocalDesign, tree_depth
 from marginrank.designs.blocks import groups
-from marginrank.designs.column_sums import ColumnSums, CountedRows
-from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform
+from marginrank.designs.column_sums import ColumnSums, CountedRows, MeasuredColumns
+from marginrank.designs.columns import IDENTITY, ColumnTransform
 from marginrank.designs.matrix import MatrixProducts
 from marginrank.designs.sampling import SampledRows
 from marginrank.designs.section_queries import border_differences, query_ranges, section_queries
@@ -29,7 +29,7 @@ SectionWork = Callable[[Section, MatrixProducts, int], T]
 Range = tuple[int, int]
 
 
-class ChunkedDesign(SampledRows, LocalDesign):
+class ChunkedDesign(MeasuredColumns, SampledRows, LocalDesign):
     """Rows of a matrix in chunks, in the order of the loss.
 
     Parameters
@@ -103,13 +103,6 @@ class ChunkedDesign(SampledRows, LocalDesign):
 
         return self._total(part)
 
-    @cached_property
-    def column_range(self) -> ColumnRange:
-        """Least and largest values of the columns as they are, found in one read of X."""
-        if self._transform.known is not None:
-            return self._transform.known
-        return self.column_sums(CountedRows()).range
-
     def column_sums(self, counted: CountedRows) -> ColumnSums:
         """Return the sums over the columns as they are, in one read of X."""
         found: ColumnSums = self._total(
@@ -131,13 +124,10 @@ class ChunkedDesign(SampledRows, LocalDesign):
         return varies | border_differences(self._sections, query_ptr, self.take)
 
     @cached_property
-    def _adjoint_depth(self) -> int:
+    def adjoint_depth(self) -> int:
+        """Additions on the way of a row into the adjoint, at most."""
         depths = self._visit(lambda section, products, _: products.adjoint_depth)
         return max(depths) + tree_depth(len(depths))
-
-    def rounding(self) -> ProductRounding:
-        """Return how far the products may be rounded."""
-        return self._transform.rounding(self.column_range, self._adjoint_depth)
 
     def fuses(self, loss: Loss) -> bool:
         """Whether the loss can be evaluated chunk by chunk, so that a pass reads the data once."""

@@ -6,14 +6,17 @@ merged in a fixed binary tree, each two by the update of Chan, Golub and LeVeque
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.designs.base import ProductRounding
 from marginrank.designs.column_statistics import ColumnStatistics
-from marginrank.designs.columns import ColumnRange
+from marginrank.designs.columns import ColumnRange, ColumnTransform
 from marginrank.types import Array, Mask, Rows, Section, Vector
 
 _LOW, _HIGH, _NONZERO, _REFERENCE, _MEAN, _SQUARES, _WITHIN, _STORED, _PARTS = range(9)
@@ -130,15 +133,34 @@ class ColumnSums:
         return np.asarray(np.clip(1.0 - self.table[_NONZERO] / weight, 0.0, 1.0))
 
 
-class Summed(Protocol):
-    """Rows whose columns can be summed up."""
+class MeasuredColumns(ABC):
+    """Base of the products with rows whose columns are summed up: what their rounding follows from."""
 
+    _transform: ColumnTransform
+
+    @abstractmethod
     def column_sums(self, counted: CountedRows) -> ColumnSums:
-        """Return the sums over the columns as they are, in one read."""
+        """Return the sums over the columns as they are, in one read of X."""
+
+    @property
+    @abstractmethod
+    def adjoint_depth(self) -> int:
+        """Additions on the way of a row into the adjoint, at most."""
+
+    @cached_property
+    def column_range(self) -> ColumnRange:
+        """Least and largest values of the columns as they are, found in one read of X."""
+        if self._transform.known is not None:
+            return self._transform.known
+        return self.column_sums(CountedRows()).range
+
+    def rounding(self) -> ProductRounding:
+        """Return how far the products may be rounded."""
+        return self._transform.rounding(self.column_range, self.adjoint_depth)
 
 
 def measure_columns(
-    design: Summed, query_ptr: Rows | None = None, weight: Vector | None = None
+    design: MeasuredColumns, query_ptr: Rows | None = None, weight: Vector | None = None
 ) -> tuple[ColumnRange, ColumnStatistics]:
     """Return range and statistics of the columns of a design, in one read; in two for values of extreme size.
 

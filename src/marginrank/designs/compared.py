@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from marginrank.data.matrices import in_memory, is_sparse, stacked
 from marginrank.designs.base import Design
 from marginrank.designs.chunked import ChunkedDesign
-from marginrank.designs.column_sums import ColumnSums, CountedRows, measure_columns
+from marginrank.designs.column_sums import measure_columns
 from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform, large_offset, rows_differ
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.remote import RemoteDesign
@@ -29,21 +29,8 @@ _MOST_VALUES = 1 << 24
 _FIRST_PAIRS = 1024
 
 
-class PlainDesign(Design, Protocol):
-    """A design of columns as they are, but for a shift, which can tell about them."""
-
-    @property
-    def column_range(self) -> ColumnRange:
-        """Least and largest values of the columns as they are."""
-
-    def column_sums(self, counted: CountedRows) -> ColumnSums:
-        """Return the sums over the columns as they are."""
-
-    def varying_columns(self, query_ptr: Rows, settled: Mask) -> Mask:
-        """Return the columns that differ between two rows of a query, and those that are settled already."""
-
-    def take(self, positions: Rows) -> MemoryMatrix:
-        """Return the rows at these positions of the order of the loss, in memory."""
+#: A design of columns as they are, but for a shift, which can tell about them.
+PlainDesign = MatrixDesign | ChunkedDesign | RemoteDesign
 
 
 def plain_design(

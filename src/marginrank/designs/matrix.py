@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
 from marginrank.data.matrices import CSR, DENSE, in_memory, is_sparse
-from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding, tree_depth
-from marginrank.designs.column_sums import ColumnSums, CountedRows, sum_columns
-from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform
+from marginrank.designs.base import Evaluation, LocalDesign, tree_depth
+from marginrank.designs.column_sums import ColumnSums, CountedRows, MeasuredColumns, sum_columns
+from marginrank.designs.columns import IDENTITY, ColumnTransform
 from marginrank.designs.sampling import SampledRows
 from marginrank.losses.base import Loss
 from marginrank.storage.row_files import FileRows
@@ -51,7 +51,7 @@ def native_matrix(X: MemoryMatrix | FileRows, rows: Rows | None = None, shift: V
     return kind(X.data, X.indices, X.indptr, X.shape[1], rows, shift)
 
 
-class MatrixProducts:
+class MatrixProducts(MeasuredColumns):
     """Products with rows of a matrix, in the order of the loss.
 
     Parameters
@@ -127,13 +127,6 @@ class MatrixProducts:
             self._native.adjoint_block(G, self._block_partial, out, self._n_threads)
         return out
 
-    @cached_property
-    def column_range(self) -> ColumnRange:
-        """Least and largest values of the columns as they are, found in one read of X."""
-        if self._transform.known is not None:
-            return self._transform.known
-        return self.column_sums(CountedRows()).range
-
     def column_sums(self, counted: CountedRows) -> ColumnSums:
         """Return the sums over the columns as they are, in one read of X."""
         return sum_columns(self._native, counted, self._n_threads)
@@ -155,10 +148,6 @@ class MatrixProducts:
         # Blocks of a fused pass end with a query, which may begin just before the end of an equal share.
         query = _FUSED_QUERY_BYTES // native.row_bytes if native.row_bytes else n_rows
         return int(min(n_rows, -(-n_rows // fewest) + query) + tree_depth(blocks))
-
-    def rounding(self) -> ProductRounding:
-        """Return how far the products may be rounded."""
-        return self._transform.rounding(self.column_range, self.adjoint_depth)
 
     def fuses(self, loss: Loss) -> bool:
         """Whether the fused products pay for this loss."""

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs.base import Evaluation, ProductRounding, scores_at, split_evaluation, tree_depth
-from marginrank.designs.column_sums import ColumnSums, CountedRows
-from marginrank.designs.columns import IDENTITY, ColumnRange, ColumnTransform
+from marginrank.designs.base import Evaluation, scores_at, split_evaluation, tree_depth
+from marginrank.designs.column_sums import ColumnSums, CountedRows, MeasuredColumns
+from marginrank.designs.columns import IDENTITY, ColumnTransform
 from marginrank.designs.matrix import MatrixDesign
 from marginrank.designs.sampling import SampledRows
 from marginrank.designs.section_queries import border_differences, query_ranges, section_queries
@@ -22,7 +22,7 @@ from marginrank.system.threads import default_threads
 from marginrank.types import Mask, MemoryMatrix, Vector
 
 
-class RemoteDesign(SampledRows):
+class RemoteDesign(MeasuredColumns, SampledRows):
     """Rows of a matrix in remote chunks, in the order of the loss.
 
     Parameters
@@ -74,13 +74,6 @@ class RemoteDesign(SampledRows):
         parts = [np.ascontiguousarray(G[:, one.first : one.last]) for one in self._sections]
         return self._sum(_adjoint_block, None, parts)
 
-    @cached_property
-    def column_range(self) -> ColumnRange:
-        """Least and largest values of the columns as they are, found where these are."""
-        if self._transform.known is not None:
-            return self._transform.known
-        return self.column_sums(CountedRows()).range
-
     def column_sums(self, counted: CountedRows) -> ColumnSums:
         """Return the sums over the columns as they are, made where these are."""
         parts = [counted.of_section(section)._replace(unit=None) for section in self._sections]
@@ -98,13 +91,10 @@ class RemoteDesign(SampledRows):
         return varies | border_differences(self._sections, query_ptr, self.take)
 
     @cached_property
-    def _adjoint_depth(self) -> int:
+    def adjoint_depth(self) -> int:
+        """Additions on the way of a row into the adjoint, at most."""
         depths = self._engine.gather(self._prepared(), _depth)
         return int(np.max(depths)) + tree_depth(len(depths))
-
-    def rounding(self) -> ProductRounding:
-        """Return how far the products may be rounded."""
-        return self._transform.rounding(self.column_range, self._adjoint_depth)
 
     def fuses(self, loss: Loss) -> bool:
         """Whether every query lies in one chunk, so that the loss is evaluated there."""

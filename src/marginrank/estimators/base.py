@@ -139,10 +139,10 @@ class Ranker(FittedRanker):
         check_flag(self.warm_start, "warm_start")
         check_verbose(self.verbose)
         check_count(self.max_iter, "max_iter")
-        check_l1_ratio(self.l1_ratio)
         if not self._chooses_alpha():
             check_positive(self.alpha, "alpha", "a positive, finite number or 'auto'")
         search = self._search()
+        check_l1_ratio(self.l1_ratio)
         resolve_threads(self.n_jobs)
         return search
 
@@ -348,7 +348,7 @@ class Ranker(FittedRanker):
         self.coef_ = found.coef
         if self._weighs_columns:
             self.n_features_used_ = int(np.count_nonzero(np.atleast_2d(self.coef_).any(axis=0)))
-        self._without_features = left_without_features(found)
+        self._without_features = left_without_features(found) if self.l1_ratio else None
         transform = found.trainer.problem.transform
         self.scale_ = transform.scaled_by
         self.column_scale_ = transform.scale

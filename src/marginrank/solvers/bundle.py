@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from marginrank.solvers.base import Callback, Objective, Point, SolverResult
-from marginrank.solvers.certificate import Certificate, certify
+from marginrank.solvers.base import Point
+from marginrank.solvers.certificate import Certificate, CertifiedSolver
 from marginrank.solvers.line_search import search
-from marginrank.solvers.planes import CuttingPlanes
 from marginrank.types import Vector
 
 # The new plane is taken this part of the way from the best point on the line to the minimiser of the model
@@ -21,19 +19,11 @@ _WINDOW = 200
 _SHRINK = 0.999
 
 
-@dataclass(frozen=True)
-class Bundle:
+class Bundle(CertifiedSolver):
     """Minimise a convex objective by cutting planes with a line search.
 
     Each iteration minimises the model made of all planes, searches the line from the best point to that
     minimiser, and adds a plane a little beyond the best point on it.
-
-    Parameters
-    ----------
-    tol : float, default=1e-3
-        Relative gap between the best value and the certified lower bound.
-    max_iter : int, default=1000
-        Largest number of iterations.
 
     Notes
     -----
@@ -41,42 +31,9 @@ class Bundle:
     every convex risk and every ``alpha``.
     """
 
-    tol: float = 1e-3
-    max_iter: int = 1000
-
-    def minimize(
-        self,
-        objective: Objective,
-        w0: Vector | None = None,
-        callback: Callback | None = None,
-        planes: CuttingPlanes | None = None,
-        memories: Any = None,
-    ) -> SolverResult:
-        """Minimise ``objective`` from ``w0``, or from the origin.
-
-        Parameters
-        ----------
-        objective : Objective
-            What to minimise.
-        w0 : ndarray of shape (n_features,), optional
-            Where to start.
-        callback : callable, optional
-            Called with a :class:`Progress` after each iteration; returning True stops.
-        planes : CuttingPlanes, optional
-            Planes of the same risk, from a run at another alpha; this run adds its own to them.
-        memories : any, optional
-            Not used: only quasi-Newton keeps curvature.
-
-        Returns
-        -------
-        SolverResult
-            Status "converged", "max_iter", "stopped", "interrupted" or "stalled".
-        """
-
-        def run(certificate: Certificate, start: Point) -> str:
-            return cut_to_the_end(certificate, self.max_iter)
-
-        return certify(run, objective, w0, self.tol, callback, planes)
+    def _run(self, certificate: Certificate, start: Point, memories: list[Any]) -> str:
+        del start, memories
+        return cut_to_the_end(certificate, self.max_iter)
 
 
 def cut_to_the_end(certificate: Certificate, max_iter: int) -> str:

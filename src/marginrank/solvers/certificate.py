@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -222,47 +223,79 @@ def _upper(point: Point) -> float:
     return upward(point.value + point.value_error, 1.0) if point.value_error > 0.0 else point.value
 
 
-def certify(
-    run: Callable[[Certificate, Point], str],
-    objective: Objective,
-    w0: Vector | None,
-    tol: float,
-    callback: Callback | None,
-    planes: CuttingPlanes | None = None,
-) -> SolverResult:
-    """Evaluate the start, let ``run`` continue from there, and return the best point even on Ctrl-C.
+@dataclass(frozen=True)
+class CertifiedSolver(ABC):
+    """Base of the solvers that minimise an objective to a certified gap.
 
     Parameters
     ----------
-    run : callable
-        Takes the certificate, whose first plane is there, and the first point; returns the status.
-    objective : Objective
-        What is minimised.
-    w0 : ndarray or None
-        Where to start; None is the origin.
-    tol : float
-        Relative gap at which the run is over.
-    callback, planes
-        See :class:`Certificate`.
-
-    Returns
-    -------
-    SolverResult
-        Its status is "interrupted" after Ctrl-C. An interrupt before the first point has a value leaves
-        nothing to return and is raised again.
+    tol : float, default=1e-3
+        Relative gap between the best value and the certified lower bound.
+    max_iter : int, default=1000
+        Largest number of iterations.
     """
-    certificate = Certificate(objective, tol, callback, planes)
-    try:
-        start = objective.at(_start(objective, w0))
-        certificate.observe(start)
-        if start.value > 0.0:
-            certificate.cut(start)
-        status = certificate.report() or run(certificate, start)
-    except KeyboardInterrupt:
-        if not certificate.has_point:
-            raise
-        status = "interrupted"
-    return certificate.result(status)
+
+    tol: float = 1e-3
+    max_iter: int = 1000
+
+    def minimize(
+        self,
+        objective: Objective,
+        w0: Vector | None = None,
+        callback: Callback | None = None,
+        planes: CuttingPlanes | None = None,
+        memories: list[Any] | None = None,
+    ) -> SolverResult:
+        """Minimise ``objective`` from ``w0``, or from the origin, and return the best point even on Ctrl-C.
+
+        Parameters
+        ----------
+        objective : Objective
+            What to minimise.
+        w0 : ndarray of shape (n_features,), optional
+            Where to start.
+        callback : callable, optional
+            Called with a :class:`Progress` after each iteration; returning True stops.
+        planes : CuttingPlanes, optional
+            Planes of the same risk, from a run at another alpha; this run adds its own to them.
+        memories : list of InverseHessian, optional
+            Its last entry is the curvature that a run over the same risk has seen. Quasi-Newton continues
+            from it and leaves its own in its place; other solvers do not use it.
+
+        Returns
+        -------
+        SolverResult
+            Status "converged", "max_iter", "stopped", "interrupted" or "stalled". An interrupt before the
+            first point has a value leaves nothing to return and is raised again.
+
+        Raises
+        ------
+        IncompatibleSolverError
+            If the objective does not offer what the solver needs.
+        """
+        self._check(objective)
+        certificate = Certificate(objective, self.tol, callback, planes)
+        try:
+            start = objective.at(_start(objective, w0))
+            certificate.observe(start)
+            if start.value > 0.0:
+                certificate.cut(start)
+            status = certificate.report() or self._run(
+                certificate, start, [] if memories is None else memories
+            )
+        except KeyboardInterrupt:
+            if not certificate.has_point:
+                raise
+            status = "interrupted"
+        return certificate.result(status)
+
+    def _check(self, objective: Objective) -> None:
+        """Refuse an objective that does not offer what the solver needs; most need nothing special."""
+        del objective
+
+    @abstractmethod
+    def _run(self, certificate: Certificate, start: Point, memories: list[Any]) -> str:
+        """Continue from the first point, whose plane the certificate has, and return the status."""
 
 
 def _start(objective: Objective, w0: Vector | None) -> Vector:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from marginrank.exceptions import IncompatibleSolverError
-from marginrank.solvers.base import Callback, Objective, Point, SolverResult
+from marginrank.solvers.base import Objective, Point
 from marginrank.solvers.bundle import cut_to_the_end
-from marginrank.solvers.certificate import Certificate, certify
+from marginrank.solvers.certificate import Certificate, CertifiedSolver
 from marginrank.solvers.line_search import search
-from marginrank.solvers.planes import CuttingPlanes
 from marginrank.solvers.quadratic_forms import QuadraticForm, form_of
 from marginrank.types import Vector
 
@@ -21,58 +19,15 @@ _MAX_INNER = 200
 _QUADRATIC_STOP = 0.5
 
 
-@dataclass(frozen=True)
-class TruncatedNewton:
+class TruncatedNewton(CertifiedSolver):
     """Minimise a smooth objective by Newton steps from preconditioned conjugate gradients.
-
-    Parameters
-    ----------
-    tol : float, default=1e-3
-        Relative gap between the best value and the certified lower bound.
-    max_iter : int, default=1000
-        Largest number of Newton steps.
 
     Notes
     -----
     One pass over X per inner iteration and one per step.
     """
 
-    tol: float = 1e-3
-    max_iter: int = 1000
-
-    def minimize(
-        self,
-        objective: Objective,
-        w0: Vector | None = None,
-        callback: Callback | None = None,
-        planes: CuttingPlanes | None = None,
-        memories: Any = None,
-    ) -> SolverResult:
-        """Minimise ``objective`` from ``w0``, or from the origin.
-
-        Parameters
-        ----------
-        objective : Objective
-            What to minimise; must be smooth.
-        w0 : ndarray of shape (n_features,), optional
-            Where to start.
-        callback : callable, optional
-            Called with a :class:`Progress` after each iteration; returning True stops.
-        planes : CuttingPlanes, optional
-            Planes of the same risk, from a run at another alpha; this run adds its own to them.
-        memories : any, optional
-            Not used: only quasi-Newton keeps curvature.
-
-        Returns
-        -------
-        SolverResult
-            Status "converged", "max_iter", "stopped", "interrupted" or "stalled".
-
-        Raises
-        ------
-        IncompatibleSolverError
-            If the objective has no Hessian product.
-        """
+    def _check(self, objective: Objective) -> None:
         if not objective.smooth:
             name = getattr(objective, "name", "this loss")
             raise IncompatibleSolverError.saying(
@@ -87,11 +42,10 @@ class TruncatedNewton:
                 name=objective.penalty.name,
             )
 
-        def run(certificate: Certificate, start: Point) -> str:
-            status = newton_steps(certificate, start, self.max_iter)
-            return status or cut_to_the_end(certificate, self.max_iter)
-
-        return certify(run, objective, w0, self.tol, callback, planes)
+    def _run(self, certificate: Certificate, start: Point, memories: list[Any]) -> str:
+        del memories
+        status = newton_steps(certificate, start, self.max_iter)
+        return status or cut_to_the_end(certificate, self.max_iter)
 
 
 def newton_steps(certificate: Certificate, point: Point, max_iter: int) -> str | None:

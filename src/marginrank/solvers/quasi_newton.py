@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from marginrank.solvers.base import Callback, Objective, Point, SolverResult
+from marginrank.solvers.base import Objective, Point
 from marginrank.solvers.bundle import cut_to_the_end
-from marginrank.solvers.certificate import Certificate, certify
+from marginrank.solvers.certificate import Certificate, CertifiedSolver
 from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.solvers.line_search import Trial, search
-from marginrank.solvers.planes import CuttingPlanes
 from marginrank.types import Vector
 
 # When the last few steps together gained less than this part of the slack, what is missing is the bound.
@@ -24,7 +23,7 @@ _UNEVEN = 1e6
 
 
 @dataclass(frozen=True)
-class QuasiNewton:
+class QuasiNewton(CertifiedSolver):
     """Minimise by L-BFGS; every gradient is also a cutting plane.
 
     The risk may be nonsmooth, as the hinge is: with many rows it behaves like a smooth function until far
@@ -33,10 +32,8 @@ class QuasiNewton:
 
     Parameters
     ----------
-    tol : float, default=1e-3
-        Relative gap between the best value and the certified lower bound.
-    max_iter : int, default=1000
-        Largest number of iterations.
+    tol, max_iter
+        As for every solver.
     memory : int, default=20
         Number of steps from which curvature is remembered.
 
@@ -45,45 +42,10 @@ class QuasiNewton:
     One pass over X per iteration.
     """
 
-    tol: float = 1e-3
-    max_iter: int = 1000
     memory: int = 20
 
-    def minimize(
-        self,
-        objective: Objective,
-        w0: Vector | None = None,
-        callback: Callback | None = None,
-        planes: CuttingPlanes | None = None,
-        memories: list[InverseHessian] | None = None,
-    ) -> SolverResult:
-        """Minimise ``objective`` from ``w0``, or from the origin.
-
-        Parameters
-        ----------
-        objective : Objective
-            What to minimise.
-        w0 : ndarray of shape (n_features,), optional
-            Where to start.
-        callback : callable, optional
-            Called with a :class:`Progress` after each iteration; returning True stops.
-        planes : CuttingPlanes, optional
-            Planes of the same risk, from a run at another alpha; this run adds its own to them.
-        memories : list of InverseHessian, optional
-            Its last entry is the curvature that a run over the same risk has seen; this run goes on from it
-            and leaves its own in its place.
-
-        Returns
-        -------
-        SolverResult
-            Status "converged", "max_iter", "stopped", "interrupted" or "stalled".
-        """
-
-        def run(certificate: Certificate, start: Point) -> str:
-            status = self._descend(certificate, start, [] if memories is None else memories)
-            return status or cut_to_the_end(certificate, self.max_iter)
-
-        return certify(run, objective, w0, self.tol, callback, planes)
+    def _run(self, certificate: Certificate, start: Point, memories: list[InverseHessian]) -> str:
+        return self._descend(certificate, start, memories) or cut_to_the_end(certificate, self.max_iter)
 
     def _descend(self, certificate: Certificate, point: Point, memories: list[InverseHessian]) -> str | None:
         """Iterate until the run is over, or return None when a bundle would do better."""

@@ -188,7 +188,8 @@ class Problem:
 
     def raw(self, w: Array) -> Array:
         """Return coefficients in raw units, within their bounds, from those of the design."""
-        return self.settings.within(self.transform.raw(w))
+        found = self.transform.raw(w)
+        return self.settings.within(found) if self.settings.is_bounded else found
 
     def in_units(self, rows: Design) -> Design:
         """Return a design of further rows, which is in raw units, in the units of this problem's design."""
