@@ -1,5 +1,6 @@
 """Ranking metrics by their definitions, in plain Python over written-out orders: the oracle of the kernel."""
 
+from dataclasses import replace
 from itertools import combinations, groupby, permutations, product
 from math import log2, sqrt
 
@@ -9,6 +10,9 @@ NOTHING = None  # there is nothing to find in this query
 def value_of(metric, y, scores, docid=None):
     """Return the metric of one query, or NOTHING."""
     y = [float(label) for label in y]
+    if metric.rel == "all":
+        values = [value_of(replace(metric, rel=rel), y, scores, docid) for rel in sorted(set(y))[1:]]
+        return sum(values) / len(values) if values else NOTHING
     if metric.name in PAIRWISE:
         return PAIRWISE[metric.name](metric, y, scores)
     if is_empty(metric, y):
@@ -50,12 +54,16 @@ def orders_of(metric, y, scores, docid):
 
 
 def is_empty(metric, y):
-    if metric.name in ("ndcg", "dcg", "mean_ndcg", "err"):
+    if metric.name in ("ndcg", "dcg", "mean_ndcg"):
+        return max(gain(metric, label) for label in y) <= 0
+    if metric.name == "err":
         return max(y) <= 0
     return not any(label >= metric.rel for label in y)
 
 
 def gain(metric, label):
+    if not isinstance(metric.gain, str):
+        return metric.gain.to_dict()[label]
     return label if metric.gain == "linear" else 2.0**label - 1.0
 
 

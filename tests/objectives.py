@@ -1,6 +1,7 @@
 """Objectives of fitted linear rankers by their definition, from scores that numpy computes."""
 
 from marginrank import RankingData, RankRLS, StructuredRankSVM
+from marginrank.gains import read_gain
 from marginrank.losses import QUERY_LOSSES, LeastSquaresLoss
 from marginrank.training.structured_targets import TargetOptions, read_aim
 
@@ -12,9 +13,10 @@ def objective_of(model, X, y, qid):
         loss = LeastSquaresLoss(view, n_threads=1)
     elif isinstance(model, StructuredRankSVM):
         options = TargetOptions(
-            relevance=model.relevance_, discount=model.discount, rank_weight=model.rank_weight
+            gain=read_gain(model.gain), discount=model.discount, rank_weight=model.rank_weight
         )
-        loss = read_aim(model.target, model.feature_map, options, model.truncate).loss(view, n_threads=1)
+        aim = read_aim(model.target, model.feature_map, options, model.truncate)
+        loss = aim.for_labels(RankingData(X, y, qid=qid), model.relevance).aim.loss(view, n_threads=1)
     else:
         loss = QUERY_LOSSES[model.loss](view, weighting=model.weighting, n_threads=1)
     rows = X if view.rows is None else X[view.rows]

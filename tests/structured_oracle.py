@@ -1,5 +1,6 @@
 """Structured losses by their definition, over every ranking of a small query: the oracle of all inference."""
 
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise, permutations, product
 
@@ -92,19 +93,66 @@ def planes(target, feature_map, y, options):
     return ndcg_delta(ranks, good.astype(float), discount(options.discount, n, options.cutoff)), psi
 
 
+def gain_of(options, y):
+    """Return the gain of each label."""
+    if options.gain == "linear":
+        return y
+    if options.gain == "exponential":
+        return 2.0**y - 1
+    return np.array([options.gain.to_dict()[label] for label in y])
+
+
+def is_graded(target, feature_map, options):
+    return options.graded and feature_map == "po" and target in ("map", "ndcg")
+
+
+def terms(target, feature_map, y, options, levels=None):
+    """Return weight, Delta and psi of each maximum that a query costs: one, or one for each threshold.
+
+    ``levels`` are the labels at which thresholds lie, ascending; more than the query has change nothing.
+    """
+    y = np.asarray(y, dtype=np.float64)
+    if not is_graded(target, feature_map, options):
+        return [(1.0, *planes(target, feature_map, y, options))]
+    levels = np.unique(y) if levels is None else np.asarray(levels, dtype=np.float64)
+    if target == "map":
+        splits = np.unique(y)[1:].tolist()
+        return [(1 / len(splits), *planes(target, "po", y, replace(options, relevance=t))) for t in splits]
+    table = discount(options.discount, len(y), options.cutoff)
+    gain = gain_of(options, levels)
+    ideal = (np.sort(gain_of(options, y))[::-1] * table).sum()
+    found = []
+    for before, here, t in zip(gain[:-1], gain[1:], levels[1:], strict=True):
+        good = y >= t
+        if good.all() or not good.any() or here == before:
+            continue
+        omega = (here - before) * table[: good.sum()].sum() / ideal
+        found.append((omega, *planes(target, "po", y, replace(options, relevance=t))))
+    return found
+
+
+def query_risk(target, feature_map, y, options, scores, levels=None):
+    """Return what a query costs: the worst ranking, of each term."""
+    parts = terms(target, feature_map, y, options, levels)
+    return sum(weight * np.max(delta + psi @ scores) for weight, delta, psi in parts)
+
+
 def delta_by_scores(target, feature_map, y, options, scores):
     """Return Delta of the ranking by descending scores, which must differ from one another."""
     if target == "auc":
         low, high = np.nonzero(y[:, None] < y[None, :])
         return np.mean(scores[low] > scores[high])
     ranks = np.argsort(np.argsort(-scores))
-    delta, _ = planes(target, feature_map, y, options)
+    delta = sum(weight * delta for weight, delta, _ in terms(target, feature_map, y, options))
     return delta[np.flatnonzero((all_ranks(len(y)) == ranks).all(axis=1))[0]]
 
 
 def ranks_anything(target, feature_map, y, options):
     """Whether a query counts: it has two labels, or good and bad rows."""
-    kinds = y if target == "auc" or feature_map == "dorm" else y >= options.relevance
+    if is_graded(target, feature_map, options):
+        kinds = gain_of(options, y) if target == "ndcg" else y
+    else:
+        kinds = y if target == "auc" or feature_map == "dorm" else y >= options.relevance
     return len(np.unique(kinds)) > 1
 
 
@@ -116,7 +164,7 @@ def risk(target, feature_map, view, options, scores):
         if not ranks_anything(target, feature_map, y, options):
             continue
         weight = 1.0 if view.query_weight is None else view.query_weight[q]
-        delta, psi = planes(target, feature_map, y, options)
-        total += weight * np.max(delta + psi @ scores[first:last])
+        levels = np.unique(view.y)
+        total += weight * query_risk(target, feature_map, y, options, scores[first:last], levels)
         weights += weight
     return total / weights

@@ -41,7 +41,7 @@ constexpr Named<ShortList> kShortLists[] = {
 
 void make_spec(MetricSpec* spec, const char* name, std::int64_t cutoff, double rel, const char* gain,
                const char* discount, const char* ties, const char* short_list, bool cut_norm, double max_label,
-               double p) {
+               double p, bool rel_all) {
     const marginrank::NamedMetric* metric = marginrank::find_metric(name);
     require(metric != nullptr, "name must be that of a metric");
     require(cutoff >= 0, "cutoff must not be negative");
@@ -54,7 +54,8 @@ void make_spec(MetricSpec* spec, const char* name, std::int64_t cutoff, double r
                           choice(short_list, kShortLists),
                           cut_norm,
                           max_label,
-                          p};
+                          p,
+                          rel_all};
 }
 
 void ranking_metrics(In<double> y, In<double> scores, std::optional<In<std::int64_t>> docid,
@@ -90,7 +91,7 @@ void ranking_metrics(In<double> y, In<double> scores, std::optional<In<std::int6
 void bind_metrics(nb::module_& m) {
     nb::class_<MetricSpec>(m, "MetricSpec", "One metric by its name, with its options by theirs.")
         .def("__init__", &make_spec, "name"_a, "cutoff"_a, "rel"_a, "gain"_a, "discount"_a, "ties"_a, "short_list"_a,
-             "cut_norm"_a, "max_label"_a, "p"_a = 0.8);
+             "cut_norm"_a, "max_label"_a, "p"_a = 0.8, "rel_all"_a = false);
     m.def("ranking_metrics", &ranking_metrics, "y"_a.noconvert(), "scores"_a.noconvert(),
           "docid"_a.noconvert().none(), "query_ptr"_a.noconvert(), "specs"_a, "values"_a.noconvert(),
           "tied"_a.noconvert(), "n_threads"_a);

@@ -48,6 +48,28 @@ marginrank::GoodRows good_rows(const In<double>& y, const In<std::int64_t>& ptr,
     return rows;
 }
 
+marginrank::GoodRows graded_rows(const In<double>& share, const In<std::int64_t>& ptr, const In<double>& scale,
+                                 const In<std::int32_t>& rows) {
+    check_queries(share, ptr, scale);
+    require(rows.size() == share.size(), "rows and share must have one entry per row");
+    const auto n_queries = static_cast<std::int64_t>(scale.size());
+    std::vector<bool> seen;
+    for (std::int64_t q = 0; q < n_queries; ++q) {
+        const std::int64_t first = ptr.data()[q], n = ptr.data()[q + 1] - first;
+        seen.assign(static_cast<std::size_t>(n), false);
+        for (std::int64_t i = 0; i < n; ++i) {
+            const std::int32_t row = rows.data()[first + i];
+            require(row >= 0 && row < n && !seen[static_cast<std::size_t>(row)],
+                    "rows must have each row of a query once, counted from its first");
+            seen[static_cast<std::size_t>(row)] = true;
+        }
+    }
+    marginrank::GoodRows graded(rows.data(), share.data(), ptr.data(), n_queries);
+    for (std::int64_t q = 0; q < n_queries; ++q)
+        require(scale.data()[q] == 0.0 || graded.n_splits(q) > 0, "queries without a threshold must have scale 0");
+    return graded;
+}
+
 std::unique_ptr<const marginrank::PairLabels> pair_labels(const In<double>& y, const In<std::int64_t>& ptr,
                                                           const In<double>& scale, int n_threads) {
     check_queries(y, ptr, scale);
@@ -81,6 +103,17 @@ StructuredNdcg make_ndcg(In<double> y, Offsets ptr, In<double> scale, double rel
     return StructuredNdcg(good_rows(y, ptr, scale, relevance), copy_of(scale), copy_of(discount), cutoff);
 }
 
+StructuredMap make_graded_map(In<double> share, Offsets ptr, In<double> scale, In<std::int32_t> rows) {
+    return StructuredMap(graded_rows(share, ptr, scale, rows), copy_of(scale));
+}
+
+StructuredNdcg make_graded_ndcg(In<double> share, Offsets ptr, In<double> scale, In<std::int32_t> rows,
+                                In<double> discount, std::int64_t cutoff) {
+    require(discount.size() >= check_queries(share, ptr, scale),
+            "discount must have an entry for each rank of the longest query");
+    return StructuredNdcg(graded_rows(share, ptr, scale, rows), copy_of(scale), copy_of(discount), cutoff);
+}
+
 template <class Loss>
 Loss make_mrr(In<double> y, Offsets ptr, In<double> scale, double relevance, std::int64_t cutoff) {
     return Loss(good_rows(y, ptr, scale, relevance), copy_of(scale), cutoff);
@@ -93,19 +126,26 @@ StructuredDorm make_dorm(In<double> gain, Offsets ptr, In<double> scale, In<doub
     return StructuredDorm(gain.data(), ptr.data(), copy_of(scale), copy_of(discount), copy_of(weight));
 }
 
-// Binds a loss by the function that makes it, from a value of each row, the queries, their factors and options. The
-// offsets of the queries are kept alive; nothing else is referred to.
+// Adds a way to make a loss: from a value of each row, the queries, their factors and options. The offsets of the
+// queries are kept alive; nothing else is referred to.
+template <class Loss, class... Options, class... Names>
+void bind_making(nb::class_<Loss, StructuredLoss>& bound, Loss (*make)(In<double>, Offsets, In<double>, Options...),
+                 const char* value, const Names&... names) {
+    bound.def("__init__",
+              [make](Loss* self, In<double> y, Offsets ptr, In<double> scale, Options... options) {
+                  new (self) Loss(make(y, ptr, scale, options...));
+              },
+              nb::arg(value).noconvert(), "query_ptr"_a.noconvert(), "scale"_a.noconvert(), names...,
+              nb::keep_alive<1, 3>());
+}
+
 template <class Loss, class... Options, class... Names>
 nb::class_<Loss, StructuredLoss> bind_loss(nb::module_& m, const char* name, const char* doc,
                                            Loss (*make)(In<double>, Offsets, In<double>, Options...),
                                            const char* value, const Names&... names) {
-    return nb::class_<Loss, StructuredLoss>(m, name, doc)
-        .def("__init__",
-             [make](Loss* self, In<double> y, Offsets ptr, In<double> scale, Options... options) {
-                 new (self) Loss(make(y, ptr, scale, options...));
-             },
-             nb::arg(value).noconvert(), "query_ptr"_a.noconvert(), "scale"_a.noconvert(), names...,
-             nb::keep_alive<1, 3>());
+    nb::class_<Loss, StructuredLoss> bound(m, name, doc);
+    bind_making(bound, make, value, names...);
+    return bound;
 }
 
 // The parts are kept as Python objects: the list may change.
@@ -133,9 +173,11 @@ struct Sum : StructuredSum {
 void bind_structured(nb::module_& m) {
     nb::class_<StructuredLoss, marginrank::QueryLoss>(m, "StructuredLoss", "Loss-augmented inference over queries.");
     bind_loss(m, "StructuredAuc", "Share of pairs in wrong order, all grades.", &make_auc, "y", "n_threads"_a);
-    bind_loss(m, "StructuredMap", "Average precision under phi_po.", &make_map, "y", "relevance"_a);
-    bind_loss(m, "StructuredNdcg", "NDCG of good and bad rows under phi_po.", &make_ndcg, "y", "relevance"_a,
-              "discount"_a.noconvert(), "cutoff"_a);
+    auto map = bind_loss(m, "StructuredMap", "Average precision under phi_po.", &make_map, "y", "relevance"_a);
+    bind_making(map, &make_graded_map, "share", "rows"_a.noconvert());
+    auto ndcg = bind_loss(m, "StructuredNdcg", "NDCG under phi_po.", &make_ndcg, "y", "relevance"_a,
+                          "discount"_a.noconvert(), "cutoff"_a);
+    bind_making(ndcg, &make_graded_ndcg, "share", "rows"_a.noconvert(), "discount"_a.noconvert(), "cutoff"_a);
     bind_loss(m, "StructuredMrr", "Reciprocal rank under phi_po.", &make_mrr<StructuredMrr>, "y", "relevance"_a,
               "cutoff"_a);
     bind_loss(m, "StructuredMrrFirst", "Reciprocal rank under phi_mrr.", &make_mrr<StructuredMrrFirst>, "y",

@@ -500,7 +500,7 @@ class CsrF64I64:
 class MetricSpec:
     """One metric by its name, with its options by theirs."""
 
-    def __init__(self, name: str, cutoff: int, rel: float, gain: str, discount: str, ties: str, short_list: str, cut_norm: bool, max_label: float, p: float = 0.8) -> None: ...
+    def __init__(self, name: str, cutoff: int, rel: float, gain: str, discount: str, ties: str, short_list: str, cut_norm: bool, max_label: float, p: float = 0.8, rel_all: bool = False) -> None: ...
 
 def ranking_metrics(y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], docid: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, query_ptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], specs: list[MetricSpec], values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], tied: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None: ...
 
@@ -527,12 +527,20 @@ class StructuredAuc(StructuredLoss):
 class StructuredMap(StructuredLoss):
     """Average precision under phi_po."""
 
+    @overload
     def __init__(self, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], query_ptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], relevance: float) -> None: ...
 
-class StructuredNdcg(StructuredLoss):
-    """NDCG of good and bad rows under phi_po."""
+    @overload
+    def __init__(self, share: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], query_ptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
+class StructuredNdcg(StructuredLoss):
+    """NDCG under phi_po."""
+
+    @overload
     def __init__(self, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], query_ptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], relevance: float, discount: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cutoff: int) -> None: ...
+
+    @overload
+    def __init__(self, share: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], query_ptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], discount: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cutoff: int) -> None: ...
 
 class StructuredMrr(StructuredLoss):
     """Reciprocal rank under phi_po."""

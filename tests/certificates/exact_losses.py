@@ -8,7 +8,7 @@ them with logarithms of many digits.
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 from exact_objectives import Block, BlockRisk, PairTerm, Plane, combination, hinge_risk, pair_risk
@@ -116,16 +116,21 @@ def query_risk(loss, rows, queries, weighting="pairs"):
     return pair_risk(loss, query_terms(rows, queries, weighting), n_columns)
 
 
-def structured_risk(rows, queries, targets, *, feature_map, relevance, discount, rank_weight):
+def structured_risk(rows, queries, targets, *, feature_map, relevance, discount, rank_weight, gain=None):
     """Return the weighted sum of structured losses over every ranking of each query.
 
     ``targets`` are name, cut-off or None, and weight of each. Queries in which a target has nothing to rank
-    are left out of its mean.
+    are left out of its mean. With ``gain``, from labels to fractions, MAP and NDCG are graded: ``relevance``
+    is for MRR only.
     """
     n_columns = len(rows[0])
     blocks = []
     for name, cutoff, share in targets:
         chosen = feature_map if (name, feature_map) in (("mrr", "mrr"), ("ndcg", "dorm")) else "po"
+        if gain is not None and chosen == "po" and name in ("map", "ndcg"):
+            grade = gain if name == "ndcg" else (lambda label: label)
+            blocks += _graded_blocks(rows, queries, name, cutoff, share, discount, grade)
+            continue
         counted = [
             (members, v)
             for members, v in queries.queries
@@ -142,13 +147,45 @@ def structured_risk(rows, queries, targets, *, feature_map, relevance, discount,
             table = discount_table(discount, len(members))
             ranks = table if rank_weight == "discount" else np.arange(1.0, len(members) + 1.0) ** -0.25
             rankings = _Rankings(labels, relevance, rational(table), rational(ranks), cutoff)
-            planes = {
-                Plane(rankings.delta(name, chosen, rank), tuple(combination(psi, features, n_columns)))
-                for rank in permutations(range(len(members)))
-                for psi in [rankings.psi(chosen, rank)]
-            }
-            blocks.append(Block(weight, tuple(sorted(planes))))
+            blocks.append(rankings.block(name, chosen, weight, features, n_columns))
     return BlockRisk(tuple(blocks), n_columns)
+
+
+def _graded_blocks(rows, queries, name, cutoff, share, discount, grade):
+    """Return a block for each query and threshold, of weight ``v_q omega_qt / sum v``."""
+    counted = [
+        (members, v) for members, v in queries.queries if len({grade(queries.y[i]) for i in members}) > 1
+    ]
+    total = sum((v for _, v in counted), Fraction(0))
+    blocks = []
+    for members, v in counted:
+        labels = [queries.y[i] for i in members]
+        levels = sorted(set(labels))
+        table = rational(discount_table(discount, len(members)))
+        counts = [d if cutoff is None or k < cutoff else Fraction(0) for k, d in enumerate(table)]
+        ideal = sum(grade(y) * d for y, d in zip(sorted(labels, reverse=True), counts, strict=True))
+        for before, here in pairwise(levels):
+            n_good = sum(label >= here for label in labels)
+            if name == "map":
+                omega = Fraction(1, len(levels) - 1)
+            else:
+                omega = (grade(here) - grade(before)) * sum(counts[:n_good]) / ideal
+            if omega:
+                rankings = _Rankings(labels, here, table, table, cutoff)
+                features = [rows[i] for i in members]
+                weight = Fraction(share) * v / total * omega
+                blocks.append(rankings.block(name, "po", weight, features, len(rows[0])))
+    return blocks
+
+
+def exact_gain(gain):
+    """Return the gain of a label, a fraction: ``2**label - 1`` of whole labels, the label, or a table's."""
+    if gain == "linear":
+        return lambda label: label
+    if gain == "exponential":
+        return lambda label: Fraction(2) ** int(label) - 1
+    table = {Fraction(label): Fraction(value) for label, value in gain.to_dict().items()}
+    return lambda label: table[label]
 
 
 def _ranks_anything(name, feature_map, labels, relevance):
@@ -177,6 +214,15 @@ class _Rankings:
         self.rank_weight = rank_weight
         self.labels = labels
         self._ideal_mean = None
+
+    def block(self, name, feature_map, weight, features, n_columns):
+        """Return the maximum over all rankings, as a function of the coefficients."""
+        planes = {
+            Plane(self.delta(name, feature_map, rank), tuple(combination(psi, features, n_columns)))
+            for rank in permutations(range(self.n))
+            for psi in [self.psi(feature_map, rank)]
+        }
+        return Block(weight, tuple(sorted(planes)))
 
     def delta(self, name, feature_map, rank):
         first = min((r for r, good in zip(rank, self.good, strict=True) if good), default=self.n)

@@ -10,6 +10,7 @@ import numpy as np
 from claims import Claim
 from exact_losses import (
     Queries,
+    exact_gain,
     explicit_terms,
     least_squares_terms,
     query_risk,
@@ -26,6 +27,7 @@ from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
 from marginrank.data.validation import check_matrix
 from marginrank.designs.mapped import FactoredDesign, mapped_design
 from marginrank.exceptions import ZeroModelWarning
+from marginrank.gains import read_gain
 from marginrank.io import write_dataset
 from marginrank.training.mapped_columns import scaled_map
 
@@ -194,9 +196,9 @@ TARGETS = (
 )
 
 
-def draw_target(rng):
+def draw_target(rng, targets=TARGETS):
     """Return the options of a structured ranker, and its targets as the exact loss takes them."""
-    target, feature_map = TARGETS[rng.integers(len(TARGETS))]
+    target, feature_map = targets[rng.integers(len(targets))]
     names = list(target) if isinstance(target, dict) else [target]
     truncate = any("@" in name for name in names) and bool(rng.random() < 0.5)
     parts = []
@@ -227,6 +229,47 @@ def draw_structured(rng, hard):
         risk = structured_risk(rational_rows(rows.X), queries_of(rows), parts, relevance=1, **conventions)
         if risk.value([Fraction(0)] * risk.n_columns):
             return rows, {**options, "relevance": 1.0}, risk
+
+
+#: Targets of which one at least is graded.
+GRADED = (
+    "map",
+    "ndcg",
+    "ndcg@2",
+    {"map": 1.0, "ndcg@3": 2.5},
+    {"auc": 0.3, "mrr": 1.0, "ndcg": 0.7},
+)
+GAINS = ("exponential", "linear", {0: 0.0, 1: 0.3, 2: 0.3, 3: 5.0}, {0: 0.7, 1: 1.0, 2: 1.5, 3: 1.7})
+
+
+def draw_graded(rng, hard):
+    """Return rows of more than two labels, the options of a structured ranker, and its exact risk."""
+    while True:
+        options, parts = draw_target(rng, [(target, "po") for target in GRADED])
+        rows = draw_rows(rng, hard=hard, sample_weights=False, largest=4)
+        if len(set(rows.y.tolist())) < 3:
+            continue
+        options["gain"] = one_of(rng, GAINS)
+        conventions = {name: options[name] for name in ("feature_map", "discount", "rank_weight")}
+        gain = exact_gain(read_gain(options["gain"]))
+        risk = structured_risk(
+            rational_rows(rows.X), queries_of(rows), parts, relevance=1, gain=gain, **conventions
+        )
+        if risk.value([Fraction(0)] * risk.n_columns):
+            return rows, options, risk
+
+
+def graded(rng, hard):
+    rows, options, risk = draw_graded(rng, hard)
+    model = StructuredRankSVM(
+        **options,
+        alpha=draw_alpha(rng, hard=hard),
+        tol=float(rng.choice([1e-2, 1e-3, 1e-6])),
+        scale=one_of(rng, [None, "auto", "standard"]),
+        solver=str(rng.choice(["bundle", "lbfgs"])),
+    )
+    model = fitted(model, rows)
+    return [claim_of(model, risk, repr(model), largest_gap=None if hard else model.tol)]
 
 
 def structured(rng, hard):
@@ -345,4 +388,5 @@ ESTIMATORS = {
     "kernel": kernel,
     "kernel_beside_columns": kernel_beside_columns,
     "further_loss": further_loss,
+    "graded": graded,
 }

@@ -9,6 +9,7 @@ from exact_objectives import ExactObjective, combination
 from fitted_claims import (
     FURTHER_LOSSES,
     MARGIN_LOSSES,
+    draw_graded,
     draw_structured,
     one_of,
     queries_of,
@@ -48,6 +49,14 @@ def rank_svm_path(rng, hard, losses=MARGIN_LOSSES):
 @drawn_until_computed
 def structured_path(rng, hard):
     rows, options, risk = draw_structured(rng, hard)
+    options |= _interval(rng, hard)
+    path = quietly(structured_rank_path, rows.X, rows.y, **rows.given, **options)
+    return _linear_claims(rng, path, risk, f"structured_rank_path({options})")
+
+
+@drawn_until_computed
+def graded_path(rng, hard):
+    rows, options, risk = draw_graded(rng, hard)
     options |= _interval(rng, hard)
     path = quietly(structured_rank_path, rows.X, rows.y, **rows.given, **options)
     return _linear_claims(rng, path, risk, f"structured_rank_path({options})")
@@ -147,4 +156,5 @@ PATHS = {
     "rank_rls_path": least_squares_path,
     "kernel_path": kernel_path,
     "further_loss_path": further_loss_path,
+    "graded_path": graded_path,
 }

@@ -13,6 +13,7 @@ from claims import CLOSE_ENOUGH, Claim, violations
 from exact_logistic import entropy, softplus
 from exact_losses import (
     Queries,
+    exact_gain,
     explicit_terms,
     factored_kernel,
     query_risk,
@@ -21,7 +22,7 @@ from exact_losses import (
     structured_risk,
 )
 from exact_objectives import ExactObjective, pair_risk
-from fitted_claims import LOSS_SOLVERS, TARGETS, draw_pairs, queries_of
+from fitted_claims import GAINS, GRADED, LOSS_SOLVERS, TARGETS, draw_pairs, queries_of
 from independent_solver import optimum
 from random_rows import draw_rows
 from scipy import sparse
@@ -29,8 +30,9 @@ from scipy import sparse
 import brute_force
 import structured_oracle
 from marginrank import RankingData
+from marginrank.gains import read_gain
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES
-from marginrank.losses.structured import STRUCTURED_TARGETS, TargetOptions
+from marginrank.losses.structured import GRADED_TARGETS, STRUCTURED_TARGETS, TargetOptions
 from marginrank.losses.structured.discounts import discount_table
 from marginrank.solvers import SOLVERS
 
@@ -45,6 +47,9 @@ def test_every_registered_loss_solver_and_target_is_drawn():
         (target.partition("@")[0], feature_map) for target, feature_map in TARGETS if isinstance(target, str)
     }
     assert drawn == set(STRUCTURED_TARGETS)
+    assert {(target.partition("@")[0], "po") for target in GRADED if isinstance(target, str)} == set(
+        GRADED_TARGETS
+    )
 
 
 def dense_rows(rng, **options):
@@ -120,6 +125,32 @@ def test_exact_structured_losses_equal_the_maximum_over_rankings(target, feature
         discount=discount,
         rank_weight="fourth_root",
     )
+    assert float(exact.value(rational(w))) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("target", [one for one in GRADED if isinstance(one, str)])
+@pytest.mark.parametrize("gain", GAINS, ids=str)
+def test_exact_losses_of_grades_equal_the_maxima_over_rankings(target, gain):
+    rng = np.random.default_rng(6)
+    rows = dense_rows(rng, sample_weights=False, largest=4)
+    name, _, cutoff = target.partition("@")
+    cutoff = int(cutoff) if cutoff else None
+    w, scores = model_and_scores(rng, rows)
+    view = RankingData(rows.X, rows.y, **rows.given).training_view()
+    scores = scores if view.rows is None else scores[view.rows]
+    options = TargetOptions(cutoff=cutoff, graded=True, gain=read_gain(gain))
+    exact = structured_risk(
+        rational_rows(rows.X),
+        queries_of(rows),
+        [(name, cutoff, 1)],
+        feature_map="po",
+        relevance=1,
+        discount="log2",
+        rank_weight="fourth_root",
+        gain=exact_gain(read_gain(gain)),
+    )
+    expected = structured_oracle.risk(name, "po", view, options, scores)
+    assert expected > 0
     assert float(exact.value(rational(w))) == pytest.approx(expected, rel=1e-12)
 
 

@@ -9,18 +9,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_losses import Queries, explicit_terms, query_risk, rational, structured_risk
+from exact_losses import Queries, exact_gain, explicit_terms, query_risk, rational, structured_risk
 from exact_objectives import PairTerm, pair_risk
 
 from brute_force import random_pairs, view_of
+from marginrank.gains import GainTable
 from marginrank.losses import (
     PREFERENCE_LOSSES,
     QUERY_LOSSES,
     LeastSquaresLoss,
     LeastSquaresPreferences,
 )
-from marginrank.losses.structured import STRUCTURED_TARGETS, TargetOptions, structured_loss
+from marginrank.losses.structured import GRADED_TARGETS, STRUCTURED_TARGETS, TargetOptions, structured_loss
 
+TABLE = GainTable.of({0: 0.1, 1: 0.7, 2: 0.7, 3: 3.3})
 # Sizes of scores, and what is added to all of them.
 SCORES = [(1.0, 0.0), (1e-9, 1.0), (1e6, 0.0), (3.0, -1e10)]
 
@@ -72,6 +74,23 @@ def by_target(target, feature_map, discount, rank_weight):
     return loss, exact
 
 
+def by_grades(target, discount, gain):
+    y, qid, _, of_query = labelled(np.random.default_rng(5), True)
+    view = view_of(np.bincount(qid), y, query_weight=of_query)
+    options = TargetOptions(discount=discount, graded=True, gain=gain)
+    exact = structured_risk(
+        unit_rows(len(y)),
+        Queries(y, qid, None, of_query),
+        [(target, None, 1.0)],
+        feature_map="po",
+        relevance=Fraction(1),
+        discount=discount,
+        rank_weight="fourth_root",
+        gain=exact_gain(gain),
+    )
+    return structured_loss(view, target, "po", options), exact
+
+
 CASES = (
     {
         f"{name}-{weighting}-{'weighted' if weighted else 'plain'}": (by_labels, name, weighting, weighted)
@@ -95,6 +114,12 @@ CASES = (
         for target, feature_map in STRUCTURED_TARGETS
         for discount in (("log2", "letor") if target == "ndcg" else ("log2",))
         for rank_weight in (("fourth_root", "discount") if feature_map == "dorm" else ("fourth_root",))
+    }
+    | {
+        f"{target}-graded-{discount}-{gain}": (by_grades, target, discount, gain)
+        for target, _ in GRADED_TARGETS
+        for discount in (("log2", "letor") if target == "ndcg" else ("log2",))
+        for gain in (("exponential", "linear", TABLE) if target == "ndcg" else ("linear",))
     }
 )
 

@@ -21,7 +21,8 @@ _SEARCH = {
 }
 _RUN = {"tol": 1e-3, "max_iter": 1000, "scale": "auto", "solver": "auto", "n_jobs": None, "verbose": 0}
 _TARGET = {
-    **{"target": "ndcg@10", "feature_map": "po", "relevance": None, "discount": "log2"},
+    **{"target": "ndcg@10", "feature_map": "po", "relevance": None, "gain": "exponential"},
+    **{"discount": "log2"},
     **{"rank_weight": "fourth_root", "truncate": False},
 }
 _KERNEL = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 1}
@@ -186,8 +187,26 @@ def test_few_features_are_solved_directly_by_least_squares(rows):
     assert fitted(RankRLS(), rows).solver_ == "direct"
 
 
-def test_a_row_is_relevant_above_the_lowest_label(rows):
-    assert fitted(StructuredRankSVM(), rows).relevance_ == 1.0
+@pytest.mark.parametrize("target", ["ndcg@10", "map", {"map": 1.0, "mrr": 1.0}], ids=str)
+def test_more_than_two_labels_are_grades(target, rows):
+    ranker = fitted(StructuredRankSVM(target), rows)
+    assert ranker.relevance_ is None
+    assert ranker.thresholds_.tolist() == [1.0, 2.0, 3.0]
+    assert ranker.binning_bound_ == 0.0
+
+
+def test_of_two_labels_and_for_mrr_a_row_is_relevant_above_the_lowest(rows):
+    X, y, qid = rows
+    assert fitted(StructuredRankSVM(), (X, y > 1, qid)).relevance_ == 1.0
+    assert fitted(StructuredRankSVM("mrr"), rows).relevance_ == 1.0
+
+
+def test_above_32_labels_31_thresholds_are_kept(rows):
+    X, _, qid = rows
+    ranker = fitted(StructuredRankSVM(), (X, np.linspace(0.0, 4.0, len(qid)), qid))
+    assert ranker.relevance_ is None
+    assert len(ranker.thresholds_) <= 31
+    assert 0.0 < ranker.binning_bound_ < 0.1
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -88,7 +88,8 @@ def test_every_scikit_learn_check_passes_and_none_is_skipped():
 def data():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 4))
-    return X, X @ [1.0, -1.0, 0.5, 0.0] + rng.standard_normal(60), rng.integers(6, size=60)
+    y = X @ [1.0, -1.0, 0.5, 0.0] + rng.standard_normal(60)
+    return X, y - y.min(), rng.integers(6, size=60)  # NDCG takes labels as gains
 
 
 @pytest.mark.parametrize("model", CONFIGURATIONS, ids=repr)

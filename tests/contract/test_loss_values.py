@@ -19,7 +19,13 @@ from marginrank.losses import (
     LeastSquaresPreferences,
 )
 from marginrank.losses.base import Cost
-from marginrank.losses.structured import STRUCTURED_TARGETS, CombinedLoss, TargetOptions, structured_loss
+from marginrank.losses.structured import (
+    STRUCTURED_TARGETS,
+    Bins,
+    CombinedLoss,
+    TargetOptions,
+    structured_loss,
+)
 
 SIZES = [3, 40, 2, 7, 1, 64, 330, 5, *[9] * 20, 2]
 PTR = np.concatenate(([0], np.cumsum(SIZES)))
@@ -47,7 +53,8 @@ def target(name, feature_map, options=None):
 
 
 def combined(n_threads):
-    parts = [(0.3, structured_loss(plain(), "map")), (2.0, structured_loss(plain(), "auc"))]
+    graded = structured_loss(plain(), "ndcg", "po", TargetOptions(graded=True))
+    parts = [(0.3, structured_loss(plain(), "map")), (2.0, structured_loss(plain(), "auc")), (0.5, graded)]
     return CombinedLoss(plain(), parts, n_threads=n_threads)
 
 
@@ -61,6 +68,10 @@ LOSSES = (
     | {"-".join(key): target(*key) for key in STRUCTURED_TARGETS}
     | {
         "ndcg@3": target("ndcg", "po", TargetOptions(cutoff=3)),
+        "map-graded": target("map", "po", TargetOptions(graded=True)),
+        "ndcg-graded": target("ndcg", "po", TargetOptions(graded=True)),
+        "ndcg-binned": target("ndcg", "po", TargetOptions(graded=True, bins=Bins((2.0,), (0.5, 4.0)))),
+        "ndcg@3-graded": target("ndcg", "po", TargetOptions(cutoff=3, graded=True, gain="linear")),
         "combined": combined,
         "least-squares": lambda n_threads: LeastSquaresLoss(weighted(), n_threads=n_threads),
         "least-squares-preferences": pairs(LeastSquaresPreferences),

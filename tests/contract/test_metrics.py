@@ -19,6 +19,8 @@ def options_of(name):
     family = FAMILIES[name]
     cutoffs = {"never": [None], "optional": [None, 1, 3, 9], "required": [1, 3, 9]}[family.cutoff]
     values = {"cutoff": cutoffs, "rel": [1, 2], "max_label": [None, 3.5], "p": [0.8, 0.5]}
+    values["rel"] += ["all"] if name == "map" else []
+    values["gain"] = [*CHOICES["gain"], {0: 0.25, 0.5: 0.25, 1: 1, 2: 6, 3: 7.5}]
     for option in family.options:
         choices = CHOICES.get(option, ())
         values.setdefault(option, [c for c in choices if c != "threshold" or name == "map"])

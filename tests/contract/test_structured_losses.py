@@ -1,5 +1,6 @@
 """What every structured target must hold: the maximum over rankings, convexity, the bound, the same bits."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,11 +9,30 @@ import pytest
 from brute_force import relative_error, view_of
 from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError, NothingToRankError
-from marginrank.losses.structured import STRUCTURED_TARGETS, CombinedLoss, TargetOptions, structured_loss
-from structured_oracle import delta_by_scores, planes, ranks_anything, risk
+from marginrank.gains import GainTable
+from marginrank.losses.structured import (
+    GRADED_TARGETS,
+    STRUCTURED_TARGETS,
+    CombinedLoss,
+    TargetOptions,
+    structured_loss,
+)
+from marginrank.metrics import Metric, evaluate
+from structured_oracle import (
+    all_ranks,
+    delta_by_scores,
+    gain_of,
+    planes,
+    query_risk,
+    ranks_anything,
+    risk,
+    terms,
+)
 
 # Sums of at most some thousand terms of order 1, in another order than the oracle's.
 ROUNDING = 1e-12
+# The lowest label is worth something, and two labels are worth the same.
+TABLE = GainTable.of({0: 0.5, 1: 2, 2: 2, 3: 9})
 
 
 def variants(target, feature_map, cutoffs):
@@ -20,12 +40,16 @@ def variants(target, feature_map, cutoffs):
     cuts = cutoffs if target in ("ndcg", "mrr") else [None]
     discounts = ["log2", "letor"] if target == "ndcg" else ["log2"]
     weights = ["fourth_root", "discount"] if feature_map == "dorm" else ["fourth_root"]
-    return [
+    options = [
         TargetOptions(cutoff=cutoff, discount=discount, rank_weight=weight)
         for cutoff in cuts
         for discount in discounts
         for weight in weights
     ]
+    if (target, feature_map) in GRADED_TARGETS:
+        gains = ["exponential", "linear", TABLE] if target == "ndcg" else ["exponential"]
+        options += [replace(one, graded=True, gain=gain) for one in options for gain in gains]
+    return options
 
 
 CASES = [
@@ -81,15 +105,121 @@ def test_inference_equals_all_rankings(target, feature_map, n):
         for options in variants(target, feature_map, [None, *range(1, n + 2)]):
             if not ranks_anything(target, feature_map, y, options):
                 continue
-            delta, psi = planes(target, feature_map, y, options)
             loss = structured_loss(view_of([n], y), target, feature_map, options)
             for scores in score_vectors(rng, n):
                 point = loss.at(scores)
-                assert point.value == pytest.approx(np.max(delta + psi @ scores), rel=ROUNDING, abs=ROUNDING)
+                want = query_risk(target, feature_map, y, options, scores)
+                assert point.value == pytest.approx(want, rel=ROUNDING, abs=ROUNDING)
+                if options.graded:
+                    continue  # a sum of planes; test_every_gradient_of_grades_is_below_all_rankings
                 # The gradient is phi of a ranking that attains the maximum: one of the planes.
+                delta, psi = planes(target, feature_map, y, options)
                 intercept = point.value - point.gradient @ scores
                 distance = np.abs(psi - point.gradient).max(axis=1) + np.abs(delta - intercept)
                 assert distance.min() < 1e-11
+
+
+GRADED_CASES = [case for case in CASES if case[2].graded]
+graded_cases = pytest.mark.parametrize(
+    "graded", GRADED_CASES, ids=lambda case: "-".join(map(str, (*case[:2], *vars(case[2]).values())))
+)
+
+
+@graded_cases
+def test_every_gradient_of_grades_is_below_all_rankings(graded):
+    target, feature_map, options = graded
+    rng = np.random.default_rng(11)
+    for n in (3, 5, 6):
+        y = labels(rng, n, 4)
+        if not ranks_anything(target, feature_map, y, options):
+            continue
+        loss = structured_loss(view_of([n], y), target, feature_map, options)
+        for scores in score_vectors(rng, n):
+            point = loss.at(scores)
+            for other in score_vectors(rng, n):
+                plane = point.value + point.gradient @ (other - scores)
+                assert query_risk(target, feature_map, y, options, other) >= plane - 1e-11
+
+
+@graded_cases
+def test_gradients_of_grades_are_finite_differences(graded):
+    rng = np.random.default_rng(12)
+    loss = build(graded, mixed_view(rng, query_weight=True))
+    scores, direction = 0.3 * rng.normal(size=(2, loss.n_rows))
+    step = 2.0**-24  # no kink is so close
+    change = loss.at(scores + step * direction).value - loss.at(scores - step * direction).value
+    assert change / (2 * step) == pytest.approx(loss.at(scores).gradient @ direction, rel=1e-6, abs=1e-7)
+
+
+@graded_cases
+def test_the_terms_of_grades_add_up_to_the_metric_of_every_ranking(graded):
+    """One minus graded NDCG is the sum over thresholds, so its risk bounds it; MAP is the mean over them."""
+    target, feature_map, options = graded
+    rng = np.random.default_rng(13)
+    for n in (2, 4, 6):
+        y = labels(rng, n, 4)
+        if not ranks_anything(target, feature_map, y, options):
+            continue
+        parts = terms(target, feature_map, y, options, [0, 1, 2, 3])
+        total = sum(weight * delta for weight, delta, _ in parts)
+        for ranks, lost in zip(all_ranks(n), total, strict=True):
+            if target == "map":
+                metric = Metric("map", rel="all")
+            else:
+                metric = Metric("ndcg", options.cutoff, gain=options.gain, discount=options.discount)
+            assert lost == pytest.approx(1 - evaluate(y, -ranks, metrics=metric)[metric], abs=1e-12)
+
+
+@graded_cases
+def test_grades_cost_the_sum_of_their_thresholds_with_the_weight_of_each_query(graded):
+    """The factor is v_q omega_qt / sum v over queries of two grades, those that lack a grade included."""
+    target, feature_map, options = graded
+    rng = np.random.default_rng(14)
+    sizes, n_queries = (5, 4, 6, 3, 2, 4), 6
+    view = view_of(sizes, rng.integers(4, size=sum(sizes)))
+    view.y[:5] = [0, 3, 0, 3, 0]  # two grades with others between
+    view.y[5:9] = 1.0  # one grade
+    view.y[9:15] = [1, 2, 3, 1, 3, 2]  # the lowest is missing
+    weight = rng.uniform(0.5, 3.0, n_queries)
+    view = view._replace(query_weight=weight)
+    whole, scores = build(graded, view), 0.3 * rng.normal(size=len(view.y))
+    total, value, gradient = 0.0, 0.0, np.zeros(len(scores))
+    for (first, last), v in zip(pairwise(view.query_ptr), weight, strict=True):
+        y = view.y[first:last]
+        if not ranks_anything(target, feature_map, y, options):
+            continue
+        total += v
+        for t, (omega, _, _) in zip(
+            thresholds_of(target, y, options), terms(target, feature_map, y, options), strict=True
+        ):
+            binary = replace(options, graded=False, relevance=t)
+            point = structured_loss(view_of([last - first], y), target, feature_map, binary).at(
+                scores[first:last]
+            )
+            value += v * omega * point.value
+            gradient[first:last] += v * omega * point.gradient
+    assert whole.at(scores).value == pytest.approx(value / total, rel=ROUNDING)
+    assert relative_error(whole.at(scores).gradient, gradient / total) < ROUNDING
+
+
+def thresholds_of(target, y, options):
+    """Return the labels of a query at which good rows begin, without those that are worth no more."""
+    levels = np.unique(y)
+    gain = levels if target == "map" else gain_of(options, levels)
+    return [t for before, here, t in zip(gain[:-1], gain[1:], levels[1:], strict=True) if here > before]
+
+
+def test_two_grades_from_zero_are_good_and_bad_rows():
+    rng = np.random.default_rng(15)
+    view = mixed_view(rng, query_weight=True)
+    view = view._replace(y=(view.y > 0).astype(np.float64))
+    scores = 0.3 * rng.normal(size=len(view.y))
+    for key in GRADED_TARGETS:
+        binary, graded = (
+            structured_loss(view, *key, TargetOptions(graded=g)).at(scores) for g in (False, True)
+        )
+        assert graded.value == pytest.approx(binary.value, rel=1e-15)
+        assert relative_error(graded.gradient, binary.gradient) < 1e-15
 
 
 @pytest.mark.parametrize(("target", "feature_map"), [key for key in STRUCTURED_TARGETS if key[0] != "auc"])
@@ -97,10 +227,9 @@ def test_inference_equals_all_rankings_of_eight_rows(target, feature_map):
     rng = np.random.default_rng(8)
     y = np.array([1, 0, 0, 1, 0, 2, 0, 1], dtype=np.float64)
     for options in variants(target, feature_map, [None, 2, 5]):
-        delta, psi = planes(target, feature_map, y, options)
         loss = structured_loss(view_of([8], y), target, feature_map, options)
         for scores in score_vectors(rng, 8):
-            want = np.max(delta + psi @ scores)
+            want = query_risk(target, feature_map, y, options, scores)
             assert loss.at(scores).value == pytest.approx(want, rel=ROUNDING, abs=ROUNDING)
 
 

@@ -227,6 +227,13 @@ def _ranker_calls() -> dict[str, list[Call]]:
             ("target", "relevance"),
         )
     )
+    calls["StructuredRankSVM"].append(
+        Call(
+            partial(_fitted, StructuredRankSVM),
+            {"gain": dict.fromkeys(range(10), 1.0) | {0: 0.0}, "alpha": 0.1, "cv": 2},
+            ("gain", "relevance", "target"),
+        )
+    )
     calls["RankRLS"].append(
         Call(partial(_fitted, RankRLS), {"solver": "cg", "max_iter": 5, "tol": 0.1, "cv": 2})
     )

@@ -14,65 +14,14 @@
 #include <string_view>
 #include <vector>
 
+#include "marginrank/average_precision.hpp"
+#include "marginrank/metric_spec.hpp"
 #include "marginrank/parallel.hpp"
 #include "marginrank/ranked_query.hpp"
 
 namespace marginrank {
 
-enum class Discount { kLog2, kLetor };
-// What a list shorter than the cutoff means: rows that do not count, a smaller cutoff, or the value 0.
-enum class ShortList { kPad, kCut, kZero };
-
-class Discounts;
-struct MetricSpec;
-
-// A metric: its name, which callers ask for, and its value of one query (see kMetrics).
-struct NamedMetric {
-    std::string_view name;
-    double (*value)(RankedQuery& query, const MetricSpec& spec, const Discounts& discounts);
-};
-
-struct MetricSpec {
-    const NamedMetric* metric = nullptr;
-    std::int64_t cutoff = 0;  // 0 for none
-    double rel = 1.0;         // labels of at least this are relevant
-    Gain gain = Gain::kExponential;
-    Discount discount = Discount::kLog2;
-    Ties ties = Ties::kInput;
-    ShortList short_list = ShortList::kPad;
-    bool cut_norm = false;   // average precision over min(relevant, cutoff) instead of all relevant rows
-    double max_label = 4.0;  // ERR: the label whose row satisfies with probability 1 - 2^-max_label
-    double p = 0.8;          // RBP: how likely a reader is to look at the next rank, too
-};
-
-// Discount of every rank up to the longest query, for both kinds.
-class Discounts {
-public:
-    explicit Discounts(std::int64_t longest) : log2_(static_cast<std::size_t>(longest)), letor_(log2_.size()) {
-        for (std::size_t k = 0; k < log2_.size(); ++k) {
-            log2_[k] = 1.0 / std::log2(static_cast<double>(k) + 2.0);
-            letor_[k] = k < 2 ? 1.0 : 1.0 / std::log2(static_cast<double>(k) + 1.0);
-        }
-    }
-    const std::vector<double>& of(Discount kind) const { return kind == Discount::kLog2 ? log2_ : letor_; }
-
-private:
-    std::vector<double> log2_, letor_;
-};
-
 namespace metrics {
-
-constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
-
-inline std::size_t ranks_within(const RankedQuery& query, const MetricSpec& spec) {
-    return static_cast<std::size_t>(spec.cutoff > 0 ? std::min(spec.cutoff, query.size()) : query.size());
-}
-
-inline std::int64_t count_relevant(const RankedQuery& query, const MetricSpec& spec) {
-    std::int64_t count = 0;
-    for (std::int64_t k = 0; k < query.size(); ++k) count += query.y()[k] >= spec.rel;
-    return count;
-}
 
 inline double weighted_sum(const std::vector<double>& gains, const std::vector<double>& discount, std::size_t n) {
     double sum = 0.0;
@@ -103,25 +52,6 @@ inline double mean_ndcg(RankedQuery& query, const MetricSpec& spec, const Discou
         total += sum / ideal;
     }
     return total / static_cast<double>(gains.size());
-}
-
-// Calls body(begin, end, relevant) for the ranks of each group of ties that starts within n; groups are
-// single ranks under a rule that gives every row its place.
-template <class Body>
-void for_each_group(RankedQuery& query, const MetricSpec& spec, std::size_t n, Body&& body) {
-    const std::vector<double>& y = query.labels(spec.ties);
-    if (spec.ties != Ties::kAverage && spec.ties != Ties::kThreshold) {
-        for (std::size_t k = 0; k < n; ++k) body(k, k + 1, static_cast<std::int64_t>(y[k] >= spec.rel));
-        return;
-    }
-    for (std::int64_t g = 0; g < query.n_groups(); ++g) {
-        const auto begin = static_cast<std::size_t>(query.group_begin(g));
-        const auto end = static_cast<std::size_t>(query.group_begin(g + 1));
-        if (begin >= n) return;
-        std::int64_t relevant = 0;
-        for (std::size_t k = begin; k < end; ++k) relevant += y[k] >= spec.rel;
-        body(begin, end, relevant);
-    }
 }
 
 // Expected number of relevant rows within the cutoff.
@@ -174,28 +104,6 @@ inline double rank_biased_precision(RankedQuery& query, const MetricSpec& spec, 
         for (std::size_t k = begin; k < std::min(end, n); ++k, weight *= spec.p) sum += share * weight;
     });
     return sum;
-}
-
-// With r of t tied rows relevant, a relevant one at place j of them has (j - 1)(r - 1)/(t - 1) relevant
-// ones before it in the group, on average.
-inline double average_precision(RankedQuery& query, const MetricSpec& spec, const Discounts&) {
-    const std::int64_t relevant = count_relevant(query, spec);
-    if (relevant == 0) return kNothing;
-    const std::size_t n = ranks_within(query, spec);
-    double sum = 0.0, before = 0.0;
-    for_each_group(query, spec, n, [&](std::size_t begin, std::size_t end, std::int64_t in_group) {
-        const auto r = static_cast<double>(in_group), t = static_cast<double>(end - begin);
-        if (in_group > 0 && spec.ties == Ties::kThreshold) {
-            if (end <= n) sum += r * (before + r) / static_cast<double>(end);
-        } else if (in_group > 0) {
-            const double slope = end - begin > 1 ? (r - 1.0) / (t - 1.0) : 0.0;
-            for (std::size_t k = begin; k < std::min(end, n); ++k)
-                sum += r / t * (before + 1.0 + static_cast<double>(k - begin) * slope) / static_cast<double>(k + 1);
-        }
-        before += r;
-    });
-    const bool cut = spec.cut_norm && spec.cutoff > 0;
-    return sum / static_cast<double>(cut ? std::min(relevant, spec.cutoff) : relevant);
 }
 
 inline double reciprocal_rank(RankedQuery& query, const MetricSpec& spec, const Discounts&) {

@@ -99,9 +99,10 @@ class Ranker(FittedRanker):
             The queries of ``eval_set``: ``qid`` or ``group``.
         """
         with fitted_whole(self) as best:
-            search = self._check_parameters()
+            self._check_parameters()
             with one_blas_thread():
                 problem = read()
+                search = self._search()  # what models are selected by may depend on the labels
                 watched = any(given is not None for given in (eval_set, eval_metric, *eval_queries.values()))
                 sets = self._evaluation_sets(problem, eval_set, eval_metric, eval_queries) if watched else []
                 heard: list[Callback] = [] if callbacks is None else check_callbacks(callbacks)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar, Literal
 
+from sklearn.utils import Tags
+
 from marginrank.designs.scaling import ScaleSetting
 from marginrank.estimators.base import Ranker
 from marginrank.exceptions import Sentence, ZeroModelWarning
+from marginrank.gains import GainSetting, read_gain
 from marginrank.losses.structured import TargetOptions
 from marginrank.metrics import Metric
-from marginrank.parameters import check_choice
+from marginrank.parameters import check_choice, check_number
 from marginrank.solvers import SOLVERS, Solver, SolverResult
 from marginrank.system.threads import one_blas_thread
 from marginrank.training.fitting import Found
 from marginrank.training.problems import Problem
 from marginrank.training.selection import Rule, Search
-from marginrank.training.structured_targets import Aim, lowest_good_label, read_aim
+from marginrank.training.structured_targets import Aim, read_aim
 from marginrank.training.zero_models import Verdict, judge
 
 
@@ -39,11 +42,18 @@ class StructuredRankSVM(Ranker):
     feature_map : {"po", "mrr", "dorm"}, default="po"
         How a ranking is scored. "po": averaged differences of good and bad rows, for every target. "mrr": the
         first good row against the bad ones above it, for MRR. "dorm": rows weighted by their rank, for NDCG
-        with graded gains ``2**label - 1``. Of several targets, those that do not have it use "po".
+        with graded gains. Of several targets, those that do not have it use "po".
     relevance : float, optional
         Rows with a label of at least this are good for MAP, MRR and NDCG (but not with "dorm", which takes
-        labels as grades). AUC compares all grades. By default 1 where there are labels below and above, as
-        among those that start from 0; else the second lowest label, as among -1 and 0.5, or 1 and 2.
+        labels as grades). AUC compares all grades. By default, where there are more than two labels, MAP and
+        NDCG take them as grades, too: their losses are sums over the thresholds between labels, those of NDCG
+        by ``gain``, those of MAP alike. For MRR, and where there are two labels, good ones begin at 1 if some
+        are below and some above, as among those that start from 0; else at the second lowest label, as among
+        -1 and 0.5, or 1 and 2.
+    gain : {"exponential", "linear"} or dict, default="exponential"
+        What labels are worth to NDCG, in training where they are grades, and in evaluation: ``2**label - 1``,
+        the label, or what a dict says of each, such as ``{0: 0, 1: 1, 2: 5}``. Gains are finite, at least 0,
+        and do not decrease with the label.
     discount : {"log2", "letor"}, default="log2"
         Of NDCG, in training and evaluation: ``1 / log2(1 + rank)``; or 1 for the ranks 1 and 2 and
         ``1 / log2(rank)`` from there on.
@@ -78,9 +88,10 @@ class StructuredRankSVM(Ranker):
         The grid for ``alpha="auto"``; by default 129 values over eight decades that follow the units of X.
     metric : str or Metric, optional
         What ``alpha="auto"`` selects by, and what is measured on ``eval_set``. By default the target with its
-        cut-off, ``relevance`` and ``discount``, graded gains, and equal scores as the mean over their orders,
-        such as "ndcg(ties=average)@10"; for AUC "pairwise_error(weighting=queries)", which is one minus it
-        over all grades. Of several targets all are measured and the heaviest, or the first of them, selects.
+        cut-off, ``relevance``, ``gain`` and ``discount``, and equal scores as the mean over their orders,
+        such as "ndcg(ties=average)@10", and "map(rel=all,ties=average)" where labels are grades; for AUC
+        "pairwise_error(weighting=queries)", which is one minus it over all grades. Of several targets all are
+        measured and the heaviest, or the first of them, selects.
     cv : int, splitter or list of (train, test) row numbers, default=5
         Folds of whole queries for ``alpha="auto"`` without an ``eval_set``; rows where there are no queries.
     rule : {"best", "one_se"}, default="best"
@@ -107,8 +118,17 @@ class StructuredRankSVM(Ranker):
     degenerate_ : bool
         Whether ``w = 0`` is certified to be the best model for this target at any alpha that matters; the
         scores then mean nothing. Training also warns with a ``ZeroModelWarning``.
-    relevance_ : float
-        The lowest label that counted as good.
+    relevance_ : float or None
+        The lowest label that counted as good; None where labels were grades (of several targets, MRR has the
+        default of ``relevance`` then).
+    thresholds_ : ndarray or None
+        The labels at which good rows begin, in one after another of the terms of MAP and NDCG: every label
+        but the lowest, or 31 of them where there are more than 32 labels, each of about the same weight in
+        the sum. Labels between two of them then count as one grade, whose gain is their mean. ``relevance_``
+        where that is a number; None for AUC and "dorm".
+    binning_bound_ : float
+        By how much the mean of one minus NDCG over the training queries, at any ranking, may differ from that
+        with a grade of every label, at most; 0 unless there are more than 32 labels.
     alpha_ : float
         The alpha of the model.
     alphas_, validation_curve_, validation_std_ : ndarray of shape (n_alphas,)
@@ -155,8 +175,9 @@ class StructuredRankSVM(Ranker):
     models for different targets stay comparable. For the target itself use
     :func:`marginrank.metrics.evaluate`.
 
-    An iteration costs one pass over X and O(m log m) for m rows; "dorm" costs more, and refuses queries of
-    more than 1,000 rows with many grades.
+    An iteration costs one pass over X and O(m log m) for m rows, for MAP and NDCG times the thresholds (rows
+    are sorted once for all of them); "dorm" costs more, and refuses queries of more than 1,000 rows with many
+    grades.
 
     Examples
     --------
@@ -180,6 +201,7 @@ class StructuredRankSVM(Ranker):
     solvers: ClassVar[tuple[str, ...]] = ("auto", "bundle", "lbfgs")
     # Of score: the risk is a mean over queries, so the score is one, too.
     weighting = "queries"
+    _aim: Aim
 
     def __init__(
         self,
@@ -187,6 +209,7 @@ class StructuredRankSVM(Ranker):
         *,
         feature_map: Literal["po", "mrr", "dorm"] = "po",
         relevance: float | None = None,
+        gain: GainSetting = "exponential",
         discount: Literal["log2", "letor"] = "log2",
         rank_weight: Literal["fourth_root", "discount"] = "fourth_root",
         truncate: bool = False,
@@ -208,6 +231,7 @@ class StructuredRankSVM(Ranker):
         self.target = target
         self.feature_map = feature_map
         self.relevance = relevance
+        self.gain = gain
         self.discount = discount
         self.rank_weight = rank_weight
         self.truncate = truncate
@@ -225,6 +249,12 @@ class StructuredRankSVM(Ranker):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # Grades are gains, unless a table says what labels are worth.
+        tags.target_tags.positive_only = self.relevance is None and isinstance(self.gain, str)
+        return tags
 
     def fit(
         self,
@@ -277,14 +307,24 @@ class StructuredRankSVM(Ranker):
 
         def read() -> Problem:
             data = self._labelled(X, y, qid, group=group, query_weight=query_weight)
-            if self.relevance is None and data.y is not None:
-                self.relevance_ = lowest_good_label(data.y)
-            return self._problem(data, self._aim().loss)
+            labelled = self._aim.for_labels(data, self.relevance)
+            self._aim = labelled.aim
+            self.relevance_, self.thresholds_ = labelled.relevance, labelled.thresholds
+            self.binning_bound_ = labelled.binning_bound
+            return self._problem(data, self._aim.loss)
 
         return self._fit(read, callbacks, eval_set, eval_metric, qid=eval_qid, group=eval_group)
 
     def _check_parameters(self) -> Search:
-        self.relevance_ = 1.0 if self.relevance is None else self.relevance
+        relevance = 1.0 if self.relevance is None else check_number(self.relevance, "relevance")
+        options = TargetOptions(
+            relevance=relevance,
+            gain=read_gain(self.gain),
+            discount=self.discount,
+            rank_weight=self.rank_weight,
+        )
+        # What labels mean is decided when they are known.
+        self._aim: Aim = read_aim(self.target, self.feature_map, options, self.truncate)
         check_choice("solver", self.solver, self.solvers)
         return super()._check_parameters()
 
@@ -300,15 +340,8 @@ class StructuredRankSVM(Ranker):
             name = "bundle" if cuts and plain else "lbfgs"
         return SOLVERS[name](tol=float(self.tol), max_iter=int(self.max_iter))
 
-    def _aim(self) -> Aim:
-        options = TargetOptions(
-            relevance=self.relevance_, discount=self.discount, rank_weight=self.rank_weight
-        )
-        return read_aim(self.target, self.feature_map, options, self.truncate)
-
     def _metrics(self) -> list[str | Metric]:
-        aim = self._aim()
-        return list(aim.metrics) if self.metric is None else [self.metric]
+        return list(self._aim.metrics) if self.metric is None else [self.metric]
 
     def _keep(self, found: Found) -> None:
         super()._keep(found)

@@ -14,6 +14,7 @@ from marginrank.data import validation as gate
 from marginrank.data.labels import LabelledQueries
 from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError
+from marginrank.gains import GainTable, gains_of
 from marginrank.metrics.families import DEFAULTS, FAMILIES
 from marginrank.metrics.metric import Metric
 from marginrank.system.threads import resolve_threads
@@ -83,10 +84,17 @@ class Evaluator:
         self.n_queries = data.n_queries
         self._order = data.order
         self._query_ptr = data.query_ptr
-        self._y = self._grouped(labels)
+        # A table of gains takes the place of the labels, and metrics of it are measured apart.
+        tables = dict.fromkeys(m.gain for m in metrics.values() if isinstance(m.gain, GainTable))
+        self._labels = {None: self._grouped(labels)} | {
+            table: self._grouped(gains_of(labels, table)) for table in tables
+        }
         ids = _docid_ranks(docid, metrics, data.n_rows)
         self._docid = None if ids is None else self._grouped(ids)
-        self._specs = [_spec(metric, labels) for metric in metrics.values()]
+        self._specs: dict[GainTable | None, list[tuple[int, MetricSpec]]] = {key: [] for key in self._labels}
+        for j, metric in enumerate(metrics.values()):
+            table = metric.gain if isinstance(metric.gain, GainTable) else None
+            self._specs[table].append((j, _spec(metric, labels)))
         self._n_threads = resolve_threads(n_jobs)
         self.weights = self._mean_weights(data.query_weight)
 
@@ -102,11 +110,17 @@ class Evaluator:
         # The vectors stand one after the other as if they were more queries, so one call serves them all.
         starts = self._query_ptr[:-1] + n_rows * np.arange(k)[:, None]
         ptr = np.append(starts.reshape(-1), k * n_rows)
-        raw = np.empty((len(self._specs), k * self.n_queries))
+        raw = np.empty((len(self.metrics), k * self.n_queries))
         tied = np.empty(k * self.n_queries, dtype=bool)
         docid = None if self._docid is None else np.tile(self._docid, k)
-        labels = np.tile(self._y, k)
-        ranking_metrics(labels, grouped.reshape(-1), docid, ptr, self._specs, raw, tied, self._n_threads)
+        for table, labels in self._labels.items():
+            numbers, specs = [j for j, _ in self._specs[table]], [spec for _, spec in self._specs[table]]
+            found, same = np.empty((len(specs), raw.shape[1])), np.empty_like(tied)
+            y = np.tile(labels, k)
+            ranking_metrics(y, grouped.reshape(-1), docid, ptr, specs, found, same, self._n_threads)
+            raw[numbers] = found
+            if table is None:  # gains may be equal where labels differ
+                tied = same
         values = np.ascontiguousarray(raw.reshape(-1, k, self.n_queries).swapaxes(0, 1))
         empty = np.isnan(values)
         for j, metric in enumerate(self.metrics.values()):
@@ -126,7 +140,8 @@ class Evaluator:
         """Return what queries count in the mean of each metric: their weight, maybe times their pairs."""
         if not any(metric.counts_pairs for metric in self.metrics.values()):
             return (query_weight,) * len(self.metrics)
-        n_pairs = PairLabels(self._y, self._query_ptr, None, self._n_threads).n_pairs.astype(np.float64)
+        pairs = PairLabels(self._labels[None], self._query_ptr, None, self._n_threads)
+        n_pairs = pairs.n_pairs.astype(np.float64)
         by_pairs = n_pairs if query_weight is None else n_pairs * moderate(query_weight)
         return tuple(by_pairs if one.counts_pairs else query_weight for one in self.metrics.values())
 
@@ -168,7 +183,11 @@ def weighted_mean(values: Vector, weight: Vector | None) -> float:
 
 
 def _check_gains(y: Vector, metrics: Mapping[str, Metric]) -> None:
-    needy = [name for name, metric in metrics.items() if FAMILIES[metric.name].uses_gains]
+    needy = [
+        name
+        for name, metric in metrics.items()
+        if FAMILIES[metric.name].uses_gains and not isinstance(metric.gain, GainTable)
+    ]
     if not needy:
         return
     row = int(np.argmin(y))
@@ -214,8 +233,9 @@ def _spec(metric: Metric, y: Vector) -> MetricSpec:
     return MetricSpec(
         name=metric.name,
         cutoff=metric.cutoff or 0,
-        rel=chosen("rel"),
-        gain=chosen("gain"),
+        rel=DEFAULTS["rel"] if metric.rel == "all" else chosen("rel"),
+        rel_all=metric.rel == "all",
+        gain="linear" if isinstance(metric.gain, GainTable) else chosen("gain"),
         discount=chosen("discount"),
         ties=chosen("ties"),
         short_list=chosen("short"),

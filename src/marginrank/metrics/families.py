@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-Gain: TypeAlias = Literal["exponential", "linear"]
+from marginrank.gains import GAIN_NAMES
+
 Discount: TypeAlias = Literal["log2", "letor"]
 Ties: TypeAlias = Literal["input", "average", "pessimistic", "docid", "threshold"]
 Empty: TypeAlias = Literal[0, 1, "skip"]
@@ -19,7 +20,7 @@ Norm: TypeAlias = Literal["relevant", "cutoff"]
 
 #: The choices of each option, the standard one first.
 CHOICES: dict[str, tuple[Any, ...]] = {
-    "gain": ("exponential", "linear"),
+    "gain": GAIN_NAMES,
     "discount": ("log2", "letor"),
     "ties": ("input", "average", "pessimistic", "docid", "threshold"),
     "empty": (0, 1, "skip"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 from marginrank.exceptions import MarginRankError, shown
+from marginrank.gains import Gain, GainTable
 from marginrank.losses import Weighting
 from marginrank.metrics.families import (
     CHOICES,
@@ -14,7 +16,6 @@ from marginrank.metrics.families import (
     Discount,
     Empty,
     Family,
-    Gain,
     Norm,
     Short,
     Ties,
@@ -35,10 +36,12 @@ class Metric:
         A metric of :data:`marginrank.metrics.families.FAMILIES`, such as ``ndcg`` or ``map``.
     cutoff : int, optional
         Only the first ranks count.
-    rel : float, default=1
-        Rows with a label of at least this are relevant.
-    gain : {"exponential", "linear"}
-        ``2**label - 1``, or the label.
+    rel : float or "all", default=1
+        Rows with a label of at least this are relevant. "all" (for ``map`` only): the mean over every such
+        label that tells rows of the query apart.
+    gain : {"exponential", "linear"}, mapping or GainTable
+        ``2**label - 1``, the label, or what the mapping says, such as ``{0: 0, 1: 1, 2: 5}``; in a name
+        ``gain=0:0/1:1/2:5``.
     discount : {"log2", "letor"}
         ``1 / log2(1 + rank)``; or 1 for the ranks 1 and 2 and ``1 / log2(rank)`` from there on.
     ties : {"input", "average", "pessimistic", "docid", "threshold"}
@@ -71,8 +74,8 @@ class Metric:
 
     name: str
     cutoff: int | None = None
-    rel: float | None = None
-    gain: Gain | None = None
+    rel: float | Literal["all"] | None = None
+    gain: Gain | Mapping[float, float] | None = None
     discount: Discount | None = None
     ties: Ties | None = None
     empty: Empty | None = None
@@ -160,6 +163,10 @@ def _check_cutoff(name: str, cutoff: Any, family: Family) -> int | None:
 def _check_option(name: str, option: str, value: Any, family: Family) -> Any:
     if option not in family.options:
         raise MarginRankError(f"{name} has no option {option!r}; it has {', '.join(family.options)}.")
+    if option == "gain" and isinstance(value, Mapping | GainTable):
+        return value if isinstance(value, GainTable) else GainTable.of(value)
+    if option == "rel" and name == "map" and isinstance(value, str) and value == "all":
+        return value
     if option in CHOICES:
         choices = [c for c in CHOICES[option] if c != "threshold" or name == "map"]
         plain = value if isinstance(value, str) else finite_number(value)

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from marginrank.exceptions import MarginRankError, ParameterError, shown
+from marginrank.gains import GainTable
 from marginrank.metrics.families import CHOICES, FAMILIES, FLAVOR_NAMES, flavor_changes
 from marginrank.metrics.metric import OPTIONS, Metric, standard_value
 from marginrank.parameters import as_list, check_choice
@@ -147,6 +148,10 @@ def _options(written: str | None, name: str, text: str) -> dict[str, Any]:
 
 
 def _value(option: str, written: str, text: str) -> Any:
+    if option == "gain" and ":" in written:
+        return GainTable.parse(written)
+    if option == "rel" and written.lower() == "all":
+        return "all"
     for choice in CHOICES.get(option, ()):
         if str(choice) == written.lower():
             return choice

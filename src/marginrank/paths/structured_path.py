@@ -12,14 +12,16 @@ import numpy as np
 from marginrank.data import RankingData
 from marginrank.designs.scaling import ScaleSetting
 from marginrank.exceptions import MarginRankError, Sentence, ZeroModelWarning
+from marginrank.gains import GainSetting, GainTable, read_gain
 from marginrank.losses.structured import TargetOptions
 from marginrank.metrics import Metric
+from marginrank.parameters import check_number
 from marginrank.paths.arithmetic import finite_path
 from marginrank.paths.linear_model import LinearRankPath
 from marginrank.paths.linear_path import certified_path, path_problem, training_data
 from marginrank.paths.path_base import PathOrigin
 from marginrank.system.threads import one_blas_thread, resolve_threads
-from marginrank.training.structured_targets import lowest_good_label, read_aim
+from marginrank.training.structured_targets import read_aim
 
 
 def structured_rank_path(
@@ -32,6 +34,7 @@ def structured_rank_path(
     target: str | Metric | dict[str, float] = "ndcg@10",
     feature_map: Literal["po", "mrr", "dorm"] = "po",
     relevance: float | None = None,
+    gain: GainSetting = "exponential",
     discount: Literal["log2", "letor"] = "log2",
     rank_weight: Literal["fourth_root", "discount"] = "fourth_root",
     truncate: bool = False,
@@ -55,7 +58,7 @@ def structured_rank_path(
         As in :class:`marginrank.RankingData`.
     target : str, Metric or dict, default="ndcg@10"
         "auc", "map", "mrr" or "ndcg", with a cut-off to evaluate at, or a dict of these with weights.
-    feature_map, relevance, discount, rank_weight, truncate
+    feature_map, relevance, gain, discount, rank_weight, truncate
         As in :class:`marginrank.StructuredRankSVM`.
     scale, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose
         As in :func:`rank_path`.
@@ -82,22 +85,24 @@ def structured_rank_path(
     >>> path.gap_at(0.1 * path.alpha_max_) <= 1e-2
     True
     >>> path.select(X, y, qid=qid).metric
-    'map(ties=average)'
+    'map(rel=all,ties=average)'
     """
     if y is None and not isinstance(X, RankingData):
         raise MarginRankError("Structured targets rank labelled rows; give y.")
     data = training_data(X, y, qid, group, None, None, query_weight)
     if data.y is None or data.pairs is not None:
         raise MarginRankError("Structured targets rank labelled rows of queries; pairs are for rank_path.")
-    good = lowest_good_label(data.y) if relevance is None else relevance
-    options = TargetOptions(relevance=good, discount=discount, rank_weight=rank_weight)
-    aim = read_aim(target, feature_map, options, truncate)
+    given = None if relevance is None else check_number(relevance, "relevance")
+    options = TargetOptions(gain=read_gain(gain), discount=discount, rank_weight=rank_weight)
+    labelled = read_aim(target, feature_map, options, truncate).for_labels(data, given)
+    aim = labelled.aim
     threads = resolve_threads(n_jobs)
     make_loss = partial(aim.loss, n_threads=threads)
     parameters = {
         "target": _written(target),
         "feature_map": feature_map,
-        "relevance": good,
+        "relevance": labelled.relevance,
+        "gain": str(options.gain) if isinstance(options.gain, GainTable) else options.gain,
         "discount": discount,
         "rank_weight": rank_weight,
         "truncate": truncate,

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
-from marginrank.data import TrainingView
+import numpy as np
+
+from marginrank.data import RankingData, TrainingView
 from marginrank.exceptions import MarginRankError, shown
 from marginrank.losses.structured import (
     DEFAULT_FEATURE_MAP,
+    GRADED_TARGETS,
+    MOST_GRADES,
     STRUCTURED_TARGETS,
     CombinedLoss,
     StructuredLoss,
     TargetOptions,
+    binning_bound,
+    choose_bins,
     structured_loss,
 )
+from marginrank.losses.structured.discounts import discount_table
 from marginrank.metrics import Metric, parse_metric
-from marginrank.parameters import check_choice, check_flag, check_number, check_positive
+from marginrank.parameters import check_choice, check_flag, check_positive
 from marginrank.types import Vector
 
 FEATURE_MAPS = tuple(dict.fromkeys(known for _, known in STRUCTURED_TARGETS))
@@ -36,15 +43,20 @@ class Target:
         """Return what tells on further data how well the target was met.
 
         AUC is trained on all grades, query by query, which is what the pairwise error over queries
-        measures; NDCG keeps its graded gains. Equal scores count as their mean over all orders: a large alpha
-        makes all of them zero, and where files are sorted by label the order of the file would make that the
-        best model.
+        measures; NDCG keeps its graded gains, and MAP has a threshold at every label where it is trained so.
+        Equal scores count as their mean over all orders: a large alpha makes all of them zero, and where
+        files are sorted by label the order of the file would make that the best model.
         """
         if self.name == "auc":
             return Metric("pairwise_error", weighting="queries")
         if self.name == "ndcg":
-            return Metric("ndcg", cutoff=self.cutoff, discount=options.discount, ties="average")
-        return Metric(self.name, cutoff=self.cutoff, rel=options.relevance, ties="average")
+            return Metric(
+                "ndcg", cutoff=self.cutoff, gain=options.gain, discount=options.discount, ties="average"
+            )
+        rel: float | Literal["all"] = options.relevance
+        if self.name == "map" and options.graded:
+            rel = "all"
+        return Metric(self.name, cutoff=self.cutoff, rel=rel, ties="average")
 
 
 @dataclass(frozen=True)
@@ -81,10 +93,78 @@ class Aim:
         return CombinedLoss(view, weighted, n_threads=n_threads) if weighted else parts[0][1]
 
     def _part(self, view: TrainingView, target: Target, n_threads: int) -> StructuredLoss:
-        has_it = (target.name, self.feature_map) in STRUCTURED_TARGETS
-        feature_map = self.feature_map if has_it else DEFAULT_FEATURE_MAP
         options = replace(self.options, cutoff=target.cutoff if self.truncate else None)
-        return structured_loss(view, target.name, feature_map, options, n_threads=n_threads)
+        return structured_loss(view, *self._key(target), options, n_threads=n_threads)
+
+    def _key(self, target: Target) -> tuple[str, str]:
+        """Return the target and the feature map that it is trained under."""
+        key = (target.name, self.feature_map)
+        return key if key in STRUCTURED_TARGETS else (target.name, DEFAULT_FEATURE_MAP)
+
+    def for_labels(self, data: RankingData, relevance: float | None) -> LabelledAim:
+        """Decide once, by all training rows, what their labels mean.
+
+        Parameters
+        ----------
+        data : RankingData
+            The training rows.
+        relevance : float or None
+            The lowest good label, where a user named one; None takes labels as grades if there are more than
+            two of them.
+        """
+        keys = [self._key(target) for target in self.targets]
+        splits = any(key in GRADED_TARGETS or key[0] == "mrr" for key in keys)
+        if relevance is not None or data.y is None:
+            good = self.options.relevance if relevance is None else relevance
+            aim = replace(self, options=replace(self.options, relevance=good, graded=False))
+            return LabelledAim(aim, good, np.array([good]) if splits else None)
+        levels, good = np.unique(data.y), lowest_good_label(data.y)
+        if len(levels) <= 2 or all(target.name == "mrr" for target in self.targets):
+            aim = replace(self, options=replace(self.options, relevance=good, graded=False))
+            return LabelledAim(aim, good, np.array([good]) if splits else None)
+        aim = replace(self, options=replace(self.options, relevance=good, graded=True))
+        if not any(key in GRADED_TARGETS for key in keys):
+            return LabelledAim(aim, None, np.array([good]) if splits else None)
+        if len(levels) <= MOST_GRADES:
+            return LabelledAim(aim, None, levels[1:])
+        return aim._binned(data.training_view())
+
+    def _binned(self, view: TrainingView) -> LabelledAim:
+        weights = {"ndcg": 0.0, "map": 0.0}
+        for target in self.targets:
+            if self._key(target) in GRADED_TARGETS:
+                weights[target.name] += 1.0 if target.weight is None else target.weight
+        # Average precision asks for no gains, which some labels do not have.
+        gain = self.options.gains(view.y) if weights["ndcg"] else np.zeros(len(view.y))
+        discount = discount_table(self.options.discount, int(np.diff(view.query_ptr).max()))
+        bins = choose_bins(view, gain, discount, ndcg=weights["ndcg"], map=weights["map"])
+        bound = binning_bound(view, gain, bins.gains_of(view.y), discount)
+        aim = replace(self, options=replace(self.options, bins=bins))
+        return LabelledAim(aim, None, np.array(bins.thresholds), bound)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledAim:
+    """An aim that knows what labels mean.
+
+    Parameters
+    ----------
+    aim : Aim
+        With the options that follow from the labels.
+    relevance : float or None
+        The lowest good label; None where labels are grades.
+    thresholds : ndarray or None
+        The lowest label of each grade but the first, or the lowest good label; None where no target splits
+        rows into good and bad ones.
+    binning_bound : float, default=0
+        By how much one minus NDCG may be off because labels are binned, at most: the mean over queries, for
+        any ranking.
+    """
+
+    aim: Aim
+    relevance: float | None
+    thresholds: Vector | None
+    binning_bound: float = 0.0
 
 
 def read_aim(target: Any, feature_map: Any, options: TargetOptions, truncate: Any) -> Aim:
@@ -110,7 +190,6 @@ def read_aim(target: Any, feature_map: Any, options: TargetOptions, truncate: An
     check_choice("feature_map", feature_map, FEATURE_MAPS)
     check_choice("discount", options.discount, ("log2", "letor"))
     check_choice("rank_weight", options.rank_weight, ("fourth_root", "discount"))
-    check_number(options.relevance, "relevance")
     truncate = check_flag(truncate, "truncate")
     if isinstance(target, Mapping):
         if not target:

@@ -55,9 +55,9 @@ def bounds_from_above(objective, value):
     ("target", "parts"),
     [
         ("auc", [("auc", 1.0, {})]),
-        ("ndcg@10", [("ndcg", 1.0, {})]),
-        ({"map": 3.0}, [("map", 3.0, {})]),
-        (COMBO, [("map", 1.0, {}), ("ndcg", 0.5, {}), ("mrr", 2.0, {})]),
+        ("ndcg@10", [("ndcg", 1.0, {"graded": True})]),
+        ({"map": 3.0}, [("map", 3.0, {"graded": True})]),
+        (COMBO, [("map", 1.0, {"graded": True}), ("ndcg", 0.5, {"graded": True}), ("mrr", 2.0, {})]),
     ],
     ids=str,
 )
@@ -91,10 +91,16 @@ def test_relevance_and_discount_reach_the_loss():
 )
 def test_good_labels_begin_at_1_or_above_the_lowest(labels, lowest_good):
     y = np.array(labels)[Y]
-    model = StructuredRankSVM("map").fit(X, y, qid=QID)
+    model = StructuredRankSVM("mrr").fit(X, y, qid=QID)
     assert model.relevance_ == lowest_good
-    same = StructuredRankSVM("map").fit(X, (y >= lowest_good).astype(int), qid=QID)
+    assert model.thresholds_.tolist() == [lowest_good]
+    good = (y >= lowest_good).astype(int)
+    same = StructuredRankSVM("mrr").fit(X, good, qid=QID)
     np.testing.assert_array_equal(model.coef_, same.coef_)
+    # With two labels, one of them good, there are no grades.
+    two = StructuredRankSVM("map").fit(X, np.where(good, max(labels), min(labels)), qid=QID)
+    assert two.relevance_ is not None
+    np.testing.assert_array_equal(two.coef_, StructuredRankSVM("map").fit(X, good, qid=QID).coef_)
 
 
 def test_structured_auc_is_the_hinge_ranker_at_half_its_coefficients():
@@ -123,9 +129,11 @@ def test_dorm_takes_graded_labels():
     x = np.column_stack([y >= 1, y >= 2]) + 0.05 * rng.standard_normal((160, 2))
     qid = np.arange(160) // 4
     dorm = StructuredRankSVM("ndcg", feature_map="dorm", alpha=1e-3).fit(x, y, qid=qid)
-    binary = StructuredRankSVM("ndcg", alpha=1e-3).fit(x, y, qid=qid)
+    binary = StructuredRankSVM("ndcg", relevance=1, alpha=1e-3).fit(x, y, qid=qid)
     assert dorm.score(x, y, qid=qid) > 0.99
     assert abs(binary.coef_[1]) < 0.2 * abs(dorm.coef_[1])
+    assert dorm.relevance_ is None
+    assert dorm.thresholds_ is None
 
 
 def test_the_feature_map_goes_to_the_targets_that_have_it():
@@ -260,7 +268,7 @@ def test_the_default_metric_is_the_target_with_its_cutoff():
 def test_of_several_targets_all_are_measured_and_the_heaviest_selects():
     options = {"eval_set": (XV, YV), "eval_qid": QV}
     model = StructuredRankSVM({"map": 1.0, "auc": 1.0, "mrr@5": 2.0}).fit(X, Y, qid=QID, **options)
-    names = ["mrr(ties=average)@5", "map(ties=average)", "pairwise_error(weighting=queries)"]
+    names = ["mrr(ties=average)@5", "map(rel=all,ties=average)", "pairwise_error(weighting=queries)"]
     assert list(model.evals_result_["validation_0"]) == names
     search = StructuredRankSVM({"map": 1.0, "auc": 1.0, "mrr@5": 2.0}, alpha="auto", alphas=[0.1, 1e-3])
     search.fit(X, Y, qid=QID, **options)

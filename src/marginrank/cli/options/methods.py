@@ -15,7 +15,7 @@ import click
 from marginrank.choices import Approximation, KernelName, LeastSquaresSolver, Regularization
 from marginrank.cli.command import MOST_USED, Decorator, option, spelled, with_options
 from marginrank.cli.options.bounds import typed_bounds, weight_options
-from marginrank.cli.options.shared import TARGETS, grid, positive_or, targets
+from marginrank.cli.options.shared import TARGETS, gains, grid, positive_or, targets
 from marginrank.designs.mapped import Store
 from marginrank.designs.scaling import Scale
 from marginrank.losses import QUERY_LOSSES, LeastSquaresLoss, Weighting
@@ -71,7 +71,16 @@ STRUCTURED_OPTIONS: tuple[Decorator, ...] = (
         "--relevance",
         group=_STRUCTURED,
         type=float,
-        help="Labels from here on are good.  [default: 1, if any is]",
+        help="Labels from here on are good.  [default: labels are grades; with two of them, and for mrr: 1, "
+        "if any is]",
+    ),
+    option(
+        "--gain",
+        group=_STRUCTURED,
+        metavar="exponential|linear|LABEL:GAIN,...",
+        callback=gains,
+        help="What labels are worth to ndcg: 2**label - 1, the label, or as in 0:0,1:1,2:5.  "
+        "[default: exponential]",
     ),
     option(
         "--discount",

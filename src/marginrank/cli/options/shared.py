@@ -9,6 +9,7 @@ import numpy as np
 
 from marginrank.cli.command import MOST_USED, Decorator, option
 from marginrank.exceptions import MarginRankError
+from marginrank.gains import GAIN_NAMES, GainTable, read_gain
 from marginrank.losses.structured import STRUCTURED_TARGETS
 from marginrank.metrics import FLAVORS, parse_metric
 from marginrank.training.selection import DEFAULT_METRIC
@@ -143,3 +144,16 @@ def _positive(text: str) -> float:
     if not 0.0 < number < float("inf"):
         raise click.BadParameter(f"{text!r} is not a positive number.")
     return number
+
+
+def gains(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+    """Return the name of a gain, or the gain of each label from ``0:0,1:1,2:5``."""
+    if value is None:
+        return None
+    try:
+        return GainTable.parse(value).to_dict() if ":" in value else read_gain(value)
+    except MarginRankError:
+        raise click.BadParameter(
+            f"{value!r} is neither {' nor '.join(GAIN_NAMES)} nor gains of labels as in 0:0,1:1,2:5, of at "
+            "least 0 and not decreasing."
+        ) from None

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError
+from marginrank.gains import Gain, gains_of
 from marginrank.losses.native import NativeLoss
+from marginrank.losses.structured.bins import Bins
 from marginrank.rounding import UNIT, LossRounding
 from marginrank.types import Vector
 
@@ -30,7 +32,14 @@ class TargetOptions:
     cutoff : int, optional
         Only the first ranks count (NDCG and MRR). None trains on the whole ranking.
     relevance : float, default=1
-        Rows with a label of at least this are good (MAP, MRR, and NDCG but for DORM).
+        Rows with a label of at least this are good (MRR, and MAP and NDCG that are not graded).
+    graded : bool, default=False
+        MAP and NDCG as sums over the thresholds between labels, instead of the one at ``relevance``. DORM is
+        graded anyway.
+    gain : {"exponential", "linear"} or GainTable, default="exponential"
+        Of NDCG that is graded.
+    bins : Bins, optional
+        Labels that count as one grade, where MAP and NDCG are graded; None for a grade of every label.
     discount : {"log2", "letor"}
         Of NDCG: ``1 / log2(1 + rank)``; or 1 for the ranks 1 and 2 and ``1 / log2(rank)`` from there on.
     rank_weight : {"fourth_root", "discount"}
@@ -42,6 +51,17 @@ class TargetOptions:
     relevance: float = 1.0
     discount: Discount = "log2"
     rank_weight: RankWeight = "fourth_root"
+    graded: bool = False
+    gain: Gain = "exponential"
+    bins: Bins | None = None
+
+    def grades(self, y: Vector) -> Vector:
+        """Return the grade of each label."""
+        return y if self.bins is None else self.bins.grades(y)
+
+    def gains(self, y: Vector) -> Vector:
+        """Return the gain of each label."""
+        return gains_of(y, self.gain) if self.bins is None else self.bins.gains_of(y)
 
 
 class StructuredLoss(NativeLoss):
@@ -79,8 +99,12 @@ class StructuredLoss(NativeLoss):
 
     @cached_property
     def _relative(self) -> float:
+        return UNIT * (self._roundings() + len(self.query_ptr) - 1)
+
+    def _roundings(self) -> float:
+        """Return how often the value of a query is rounded, at most."""
         longest = self.longest_query
-        return UNIT * (4.0 * (longest + 16) * (log2(longest) + 2.0) + len(self.query_ptr) - 1)
+        return 4.0 * (longest + 16) * (log2(longest) + 2.0)
 
     def rounding(
         self, value: float, reach: float, length: float, scores: Vector | None = None

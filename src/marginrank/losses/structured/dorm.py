@@ -10,6 +10,7 @@ from marginrank._kernels import StructuredDorm
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError, ParameterError
+from marginrank.gains import gains_of
 from marginrank.losses.native import Kernel
 from marginrank.losses.structured.base import SingleTarget, TargetOptions, query_factor
 from marginrank.losses.structured.discounts import discount_table, weight_at_stake
@@ -23,7 +24,7 @@ _LARGEST_LABEL = 50.0
 
 
 class DormLoss(SingleTarget):
-    """One minus NDCG with gains ``2**label - 1``, under rows weighted by a function of their rank.
+    """One minus NDCG with graded gains, under rows weighted by a function of their rank.
 
     Of the ideal rankings, which differ in the order of equal labels, the mean is taken: then the risk is
     convex and does not depend on the order of the rows. So rows of equal label cost something while their
@@ -34,7 +35,7 @@ class DormLoss(SingleTarget):
     view : TrainingView
         Labels, weights and query offsets, in the order of the scores.
     options : TargetOptions
-        ``discount``, ``cutoff`` and ``rank_weight`` are read.
+        ``gain``, ``discount``, ``cutoff`` and ``rank_weight`` are read.
     n_threads : int
         Threads to use; the result does not depend on it.
 
@@ -50,7 +51,9 @@ class DormLoss(SingleTarget):
     feature_map = "dorm"
 
     def __init__(self, view: TrainingView, options: TargetOptions, *, n_threads: int) -> None:
-        _check_labels(view.y)
+        if options.gain == "exponential":
+            _check_labels(view.y)
+        gain = gains_of(view.y, options.gain)
         longest = int(np.diff(view.query_ptr).max())
         discount = discount_table(options.discount, longest)
         weight = _weight_table(options, discount)
@@ -58,10 +61,10 @@ class DormLoss(SingleTarget):
         if cutoff > 0:
             discount[cutoff:] = 0.0
         starts = view.query_ptr[:-1]
-        counted = np.minimum.reduceat(view.y, starts) < np.maximum.reduceat(view.y, starts)
+        counted = np.minimum.reduceat(gain, starts) < np.maximum.reduceat(gain, starts)
         if not counted.any():
             raise nothing_to_rank(len(counted))
-        super().__init__(view._replace(y=np.exp2(view.y) - 1.0), query_factor(view, counted), n_threads)
+        super().__init__(view._replace(y=gain), query_factor(view, counted), n_threads)
         self._discount = discount
         self._rank_weight = weight
         _check_size(self.kernel.longest_assignment)

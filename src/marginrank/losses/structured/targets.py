@@ -10,6 +10,7 @@ from marginrank.losses.structured.auc import AucLoss
 from marginrank.losses.structured.base import StructuredLoss, TargetOptions
 from marginrank.losses.structured.dorm import DormLoss
 from marginrank.losses.structured.good_bad import MapLoss, MrrFirstLoss, MrrLoss, NdcgLoss
+from marginrank.losses.structured.graded import GradedMapLoss, GradedNdcgLoss
 
 
 class TargetLoss(Protocol):
@@ -27,6 +28,11 @@ STRUCTURED_TARGETS: dict[tuple[str, str], TargetLoss] = {
     ("ndcg", "dorm"): DormLoss,
     ("mrr", "po"): MrrLoss,
     ("mrr", "mrr"): MrrFirstLoss,
+}
+#: Those of them that have another form where labels are grades; the others compare grades anyway, or cannot.
+GRADED_TARGETS: dict[tuple[str, str], TargetLoss] = {
+    ("map", "po"): GradedMapLoss,
+    ("ndcg", "po"): GradedNdcgLoss,
 }
 DEFAULT_FEATURE_MAP = "po"
 
@@ -51,7 +57,7 @@ def structured_loss(
         Averaged differences; for ``mrr`` also the first good row against those above it; for ``ndcg`` also
         rows weighted by rank.
     options : TargetOptions, optional
-        Cut-off, relevance, discount.
+        Cut-off, relevance or grades, gains, discount.
     n_threads : int, default=1
         Threads to use; the result does not depend on it.
 
@@ -68,6 +74,11 @@ def structured_loss(
     >>> loss = structured_loss(LabelledQueries.of([0, 0, 1]).training_view(), "map")
     >>> round(loss.at(np.array([0.2, 0.0, 0.1])).value, 3)
     0.667
+    >>> graded = structured_loss(
+    ...     LabelledQueries.of([0, 2, 1]).training_view(), "ndcg", options=TargetOptions(graded=True)
+    ... )
+    >>> round(graded.at(np.array([0.0, 0.2, 0.1])).value, 3)
+    0.151
     """
     maps = [known for name, known in STRUCTURED_TARGETS if name == target]
     if not maps:
@@ -77,4 +88,6 @@ def structured_loss(
         raise MarginRankError(
             f"The target {target!r} has the feature maps {', '.join(maps)}; got {shown(feature_map)}."
         )
-    return STRUCTURED_TARGETS[target, feature_map](view, options or TargetOptions(), n_threads=n_threads)
+    options = options or TargetOptions()
+    losses = STRUCTURED_TARGETS | GRADED_TARGETS if options.graded else STRUCTURED_TARGETS
+    return losses[target, feature_map](view, options, n_threads=n_threads)

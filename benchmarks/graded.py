@@ -1,0 +1,156 @@
+"""What grades bring: NDCG and MAP as sums over label thresholds, against good and bad rows.
+
+Five folds (train on three parts, choose alpha on the fourth, test on the fifth). Each target is trained with
+``relevance=1``, labels of at least 1 are good, and with ``relevance=None``, labels are grades. Alpha is
+chosen by ``alpha="auto"``, with the target's own metric on the validation queries. Behind each figure of the
+graded form stands its difference from the binary one and the standard error of that difference, paired over
+all test queries with two labels. Seconds are those of the processor, for all folds and alphas.
+
+``--time`` measures one evaluation of the loss instead, on random scores of queries with 2 to 32 grades: the
+graded one over the binary one, against the number of thresholds.
+
+    MARGINRANK_DATA=... python benchmarks/graded.py
+    python benchmarks/graded.py --time
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from marginrank import RankingData, StructuredRankSVM
+from marginrank.data.labels import LabelledQueries
+from marginrank.exceptions import ZeroModelWarning
+from marginrank.losses.structured import StructuredLoss, TargetOptions, structured_loss
+from marginrank.metrics import evaluate
+from structured_tables import Fold, read_folds
+
+METRICS = {
+    "NDCG@10": "ndcg(ties=average,empty=skip)@10",
+    "MAP": "map(ties=average,empty=skip)",
+    "MAP, all thresholds": "map(rel=all,ties=average,empty=skip)",
+}
+TARGETS: dict[str, Any] = {
+    "ndcg@10": "ndcg@10",
+    "map": "map",
+    "map + ndcg@10 + mrr@10": {"map": 1.0, "ndcg@10": 1.0, "mrr@10": 1.0},
+}
+
+
+def per_query(test: RankingData, scores: np.ndarray) -> np.ndarray:
+    """Return the metrics of the test queries, NaN where one has nothing to find: (n_queries, n_metrics)."""
+    result = evaluate(test.y, scores, qid=test.qid, metrics=list(METRICS.values()))
+    values = np.column_stack([result.per_query[name] for name in result])
+    return values[~np.isnan(values[:, -1])]
+
+
+def train(folds: list[Fold], target: Any, relevance: float | None) -> tuple[np.ndarray, list[float], float]:
+    """Return the figures of all test queries, the alphas and processor seconds."""
+    figures, alphas, seconds = [], [], 0.0
+    for training, validation, test in folds:
+        start = time.process_time()
+        model = StructuredRankSVM(target, relevance=relevance, alpha="auto")
+        model.fit(training, eval_set=validation)
+        seconds += time.process_time() - start
+        alphas.append(model.alpha_)
+        figures.append(per_query(test, model.predict(test)))
+    return np.concatenate(figures), alphas, seconds
+
+
+def cells(values: np.ndarray, base: np.ndarray) -> list[str]:
+    found = []
+    for column, reference in zip(values.T, base.T, strict=True):
+        both = ~np.isnan(column) & ~np.isnan(reference)
+        difference = column[both] - reference[both]
+        error = difference.std(ddof=1) / np.sqrt(len(difference))
+        shown = f"{column[both].mean():.4f}"
+        found.append(shown if base is values else f"{shown} ({difference.mean():+.4f} ± {error:.4f})")
+    return found
+
+
+def tables(root: Path, data: list[str], targets: list[str]) -> None:
+    for name in data:
+        folds = read_folds(root / name)
+        print(f"\n{name}\n\n| trained for | labels | {' | '.join(METRICS)} | alphas | CPU s |")
+        print(f"| --- | --- |{' --- |' * (len(METRICS) + 2)}")
+        for target in targets:
+            base = None
+            for relevance, labels in ((1.0, "good or bad"), (None, "grades")):
+                values, alphas, seconds = train(folds, TARGETS[target], relevance)
+                base = values if base is None else base
+                row = [target, labels, *cells(values, base)]
+                print(
+                    "|",
+                    " | ".join(row),
+                    f"| {min(alphas):.0e} to {max(alphas):.0e} | {seconds:.1f} |",
+                    flush=True,
+                )
+
+
+def evaluation_seconds(losses: dict[str, StructuredLoss], scores: np.ndarray) -> dict[str, float]:
+    """Return the least processor time of one evaluation of each, measured in turns."""
+    least = dict.fromkeys(losses, np.inf)
+    for _ in range(15):
+        for name, loss in losses.items():
+            start = time.process_time()
+            loss.at(scores)
+            least[name] = min(least[name], time.process_time() - start)
+    return least
+
+
+def times() -> None:
+    rng = np.random.default_rng(0)
+    print("| rows a query | grades | target | binary, ms | graded, ms | ratio | thresholds |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for size, n_queries in ((20, 4000), (120, 800), (5000, 20)):
+        qid = np.repeat(np.arange(n_queries), size)
+        scores = 0.3 * rng.normal(size=len(qid))
+        for n_grades in (3, 5, 32):
+            y = rng.integers(n_grades, size=len(qid)).astype(float)
+            view = LabelledQueries.of(y, qid=qid).training_view()
+            for target in ("ndcg", "map"):
+                middle = TargetOptions(relevance=n_grades // 2)
+                losses = {
+                    "binary": structured_loss(view, target, options=middle),
+                    "graded": structured_loss(
+                        view, target, options=TargetOptions(graded=True, gain="linear")
+                    ),
+                }
+                spent = evaluation_seconds(losses, scores)
+                ratio = spent["graded"] / spent["binary"]
+                print(
+                    f"| {size} | {n_grades} | {target} | {1e3 * spent['binary']:.2f} | "
+                    f"{1e3 * spent['graded']:.2f} | {ratio:.2f} | {n_grades - 1} |",
+                    flush=True,
+                )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", nargs="+", default=["OHSUMED", "MQ2008", "ClueWeb09"])
+    parser.add_argument("--targets", nargs="+", default=list(TARGETS), choices=list(TARGETS))
+    parser.add_argument("--time", action="store_true")
+    options = parser.parse_args()
+    if options.time:
+        times()
+        return
+    root = os.environ.get("MARGINRANK_DATA")
+    if root is None:
+        sys.exit("Set MARGINRANK_DATA to the folder that holds OHSUMED, MQ2008 and ClueWeb09.")
+    warnings.simplefilter("ignore", ZeroModelWarning)
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    tables(Path(root), options.data, options.targets)
+
+
+if __name__ == "__main__":
+    main()
