@@ -143,15 +143,15 @@ class ChunkedDesign(MeasuredColumns, SampledRows, LocalDesign):
     def _fused(self, w: Vector, loss: Loss) -> Evaluation:
         scores, gradient = np.empty(self.shape[0]), np.empty(self.shape[0])
         ranges, values, adjoint = self._ranges(loss), TreeSum(), TreeSum()
-        kernel: QueryLoss = loss.kernel
+        compiled: QueryLoss = loss.compiled
 
         def part(section: Section, products: MatrixProducts, n_threads: int) -> tuple[float, Vector]:
             queries, longest = ranges[section.chunk]
             if self._fuses_part(products, queries, longest):
-                return products.fused_queries(w, kernel, scores, gradient, *queries)
+                return products.fused_queries(w, compiled, scores, gradient, *queries)
             rows = slice(section.first, section.last)
             scores[rows] = products.scores(w)
-            value = _evaluate(kernel, queries, scores, gradient, n_threads)
+            value = _evaluate(compiled, queries, scores, gradient, n_threads)
             return value, products.adjoint(gradient[rows])
 
         for value, sums in self._map(part):
@@ -162,15 +162,15 @@ class ChunkedDesign(MeasuredColumns, SampledRows, LocalDesign):
     def _fused_hvp(self, v: Vector, loss: Loss, scores: Vector) -> Vector:
         direction, product = np.empty(self.shape[0]), np.empty(self.shape[0])
         ranges = self._ranges(loss)
-        kernel: QueryLoss = loss.kernel
+        compiled: QueryLoss = loss.compiled
 
         def part(section: Section, products: MatrixProducts, n_threads: int) -> Vector:
             queries, longest = ranges[section.chunk]
             if self._fuses_part(products, queries, longest):
-                return products.fused_hvp_queries(v, kernel, scores, direction, product, *queries)
+                return products.fused_hvp_queries(v, compiled, scores, direction, product, *queries)
             rows = slice(section.first, section.last)
             direction[rows] = products.scores(v)
-            _hessian(kernel, queries, scores, direction, product, n_threads)
+            _hessian(compiled, queries, scores, direction, product, n_threads)
             return products.adjoint(product[rows])
 
         return self._total(part)

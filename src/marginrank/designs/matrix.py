@@ -227,9 +227,9 @@ class MatrixDesign(MatrixProducts, SampledRows, LocalDesign):
 
     def _fused(self, w: Vector, loss: Loss) -> Evaluation:
         scores, gradient = np.empty(self.shape[0]), np.empty(self.shape[0])
-        value, adjoint = self.fused_queries(w, loss.kernel, scores, gradient, 0, loss.n_queries)
+        value, adjoint = self.fused_queries(w, loss.compiled, scores, gradient, 0, loss.n_queries)
         return Evaluation(w, value, adjoint, scores, gradient)
 
     def _fused_hvp(self, v: Vector, loss: Loss, scores: Vector) -> Vector:
         direction, product = np.empty(self.shape[0]), np.empty(self.shape[0])
-        return self.fused_hvp_queries(v, loss.kernel, scores, direction, product, 0, loss.n_queries)
+        return self.fused_hvp_queries(v, loss.compiled, scores, direction, product, 0, loss.n_queries)

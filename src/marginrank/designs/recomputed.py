@@ -135,14 +135,14 @@ class RecomputedDesign(SampledRows, LocalDesign):
     def _fused(self, w: Vector, loss: Loss) -> Evaluation:
         scores, gradient = np.empty(self.shape[0]), np.empty(self.shape[0])
         runs, bounds = self._runs(loss)
-        kernel = loss.kernel
+        compiled = loss.compiled
         values = np.zeros(len(runs))
         number = {first: k for k, (first, _) in enumerate(bounds)}
 
         def visit(block: Any, first: int, last: int, out: Vector) -> None:
             k = number[first]
             block.scores(w, scores[first:last], 1)
-            values[k] = kernel.evaluate_queries(*runs[k], scores, gradient)
+            values[k] = compiled.evaluate_queries(*runs[k], scores, gradient)
             _adjoint(block, gradient[first:last], out)
 
         adjoint = self._summed(bounds, visit)
@@ -151,12 +151,12 @@ class RecomputedDesign(SampledRows, LocalDesign):
     def _fused_hvp(self, v: Vector, loss: Loss, scores: Vector) -> Vector:
         direction, product = np.empty(self.shape[0]), np.empty(self.shape[0])
         runs, bounds = self._runs(loss)
-        kernel = loss.kernel
+        compiled = loss.compiled
         number = {first: k for k, (first, _) in enumerate(bounds)}
 
         def visit(block: Any, first: int, last: int, out: Vector) -> None:
             block.scores(v, direction[first:last], 1)
-            kernel.hessian_queries(*runs[number[first]], scores, direction, product)
+            compiled.hessian_queries(*runs[number[first]], scores, direction, product)
             _adjoint(block, product[first:last], out)
 
         return self._summed(bounds, visit)
@@ -176,7 +176,7 @@ class RecomputedDesign(SampledRows, LocalDesign):
         return runs, [(int(ptr[first]), int(ptr[last])) for first, last in runs]
 
     def _block(self, first: int, last: int) -> Any:
-        """Return the mapped rows ``first`` to ``last``, as a kernel."""
+        """Return the mapped rows ``first`` to ``last``, compiled."""
         out = self._values(first, last)
         return native_matrix(out)
 

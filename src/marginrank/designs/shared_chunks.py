@@ -196,7 +196,7 @@ class _QueryJob(_Job):
 
     def __init__(self, w: Vector, loss: Loss, places: _Places) -> None:
         super().__init__(places, w[None], 1)
-        self._kernel: QueryLoss = loss.kernel
+        self._compiled: QueryLoss = loss.compiled
         self._queries = np.searchsorted(loss.query_ptr, places.ends)
         self._queries[-1] = loss.n_queries
         self._scores, self._product = np.empty(places.n_rows), np.empty(places.n_rows)
@@ -227,7 +227,7 @@ class _FusedJob(_QueryJob):
         self._values[number] = values
 
         def evaluate(k: int) -> None:
-            values[k] = self._kernel.evaluate_queries(*runs[k], self._scores, self._product)
+            values[k] = self._compiled.evaluate_queries(*runs[k], self._scores, self._product)
 
         return [partial(evaluate, k) for k in range(len(runs))]
 
@@ -245,7 +245,7 @@ class _HessianJob(_QueryJob):
         self._at = request.scores
 
     def evaluations(self, number: int) -> list[Callable[[], None]]:
-        multiply = self._kernel.hessian_queries
+        multiply = self._compiled.hessian_queries
         return [partial(multiply, *run, self._at, self._scores, self._product) for run in self._runs(number)]
 
     def answer(self) -> Vector:

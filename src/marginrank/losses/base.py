@@ -69,7 +69,7 @@ class Loss(Protocol):
         """Rows of the longest query."""
 
     @property
-    def kernel(self) -> Any:
+    def compiled(self) -> Any:
         """The compiled loss; a ``QueryLoss`` for designs to fuse with, wherever there are several queries."""
 
     def part(self, first: int, last: int) -> Self:

@@ -30,10 +30,10 @@ class Kernel(Protocol):
 
 
 class NativeLoss(ABC):
-    """Base of the losses that a kernel evaluates.
+    """Base of the losses that compiled code evaluates.
 
-    What a loss is made of are plain attributes, set once. What follows from them, the kernel above all, is a
-    ``cached_property``: made when first asked for, and left out of copies, parts and pickles.
+    What a loss is made of are plain attributes, set once. What follows from them, the compiled loss above
+    all, is a ``cached_property``: made when first asked for, and left out of copies, parts and pickles.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class NativeLoss(ABC):
         self.longest_query = int(np.diff(query_ptr).max(initial=0))
 
     @cached_property
-    def kernel(self) -> Any:
+    def compiled(self) -> Any:
         """The compiled loss."""
         return self._compiled()
 
@@ -116,13 +116,13 @@ class NativeLoss(ABC):
     def at(self, scores: Vector) -> ScorePoint:
         """Evaluate at the scores."""
         gradient = np.empty(self.n_rows)
-        value = self.kernel.evaluate(scores, gradient, self.n_threads)
+        value = self.compiled.evaluate(scores, gradient, self.n_threads)
         return ScorePoint(value, gradient, partial(self.hvp, scores))
 
     def hvp(self, scores: Vector, direction: Vector) -> Vector:
         """Return the product of the (generalised) Hessian at the scores with a direction."""
         product = np.empty(self.n_rows)
-        self.kernel.hessian(scores, direction, product, self.n_threads)
+        self.compiled.hessian(scores, direction, product, self.n_threads)
         return product
 
     @abstractmethod

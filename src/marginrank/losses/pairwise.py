@@ -117,7 +117,7 @@ class MarginLoss(PairwiseLoss):
         Without weights these are the counts ``c`` and ``d`` of the TreeRSVM paper, exact integers.
         """
         above, below = np.empty(self.n_rows), np.empty(self.n_rows)
-        self.kernel.active_partners(scores, above, below, self.n_threads)
+        self.compiled.active_partners(scores, above, below, self.n_threads)
         return above, below
 
     def mean_error(self, ranks: Vector) -> float:

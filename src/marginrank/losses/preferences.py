@@ -67,7 +67,7 @@ class PreferenceLoss(NativeLoss):
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
         """Return row weights and query offsets; pairs know no queries, so all rows count as one."""
         total = self.n_pairs if self.weight is None else float(self.weight.sum())
-        return self.pair_curvature * (1.0 / total) * self.kernel.partner_weight(), self.query_ptr
+        return self.pair_curvature * (1.0 / total) * self.compiled.partner_weight(), self.query_ptr
 
 
 class HingePreferences(PreferenceLoss):

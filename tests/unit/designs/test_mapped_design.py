@@ -139,17 +139,17 @@ def test_ranges_of_queries_add_up_to_the_loss():
     scores, direction = rng.normal(size=(2, N_ROWS))
     gradient, product = np.empty(N_ROWS), np.empty(N_ROWS)
     bounds = [(0, 7), (7, 7), (7, 30), (30, len(SIZES))]
-    value = sum(loss.kernel.evaluate_queries(*b, scores, gradient) for b in bounds)
+    value = sum(loss.compiled.evaluate_queries(*b, scores, gradient) for b in bounds)
     for b in bounds:
-        loss.kernel.hessian_queries(*b, scores, direction, product)
+        loss.compiled.hessian_queries(*b, scores, direction, product)
     at = loss.at(scores)
     assert value == pytest.approx(at.value, rel=1e-12)
     assert np.array_equal(gradient, at.gradient)
     assert np.array_equal(product, at.hvp(direction))
     for bad in [(-1, 2), (3, 2), (0, len(SIZES) + 1)]:
         with pytest.raises(ValueError, match="queries must lie within those of the loss"):
-            loss.kernel.evaluate_queries(*bad, scores, gradient)
-    assert np.array_equal(loss.kernel.query_ptr, np.concatenate(([0], np.cumsum(SIZES))))
+            loss.compiled.evaluate_queries(*bad, scores, gradient)
+    assert np.array_equal(loss.compiled.query_ptr, np.concatenate(([0], np.cumsum(SIZES))))
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 99, 100, 101, 1000])

@@ -52,7 +52,7 @@ class CombinedLoss(StructuredLoss):
         return np.array([weight for weight, _ in self.parts], dtype=np.float64)
 
     def _compiled(self) -> Kernel:
-        return StructuredSum([loss.kernel for _, loss in self.parts], self._weights)
+        return StructuredSum([loss.compiled for _, loss in self.parts], self._weights)
 
     def part(self, first: int, last: int) -> Self:
         """Return the loss of the queries ``first`` to ``last``, whose rows count from 0."""

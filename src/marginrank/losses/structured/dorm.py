@@ -67,7 +67,7 @@ class DormLoss(SingleTarget):
         super().__init__(view._replace(y=gain), query_factor(view, counted), n_threads)
         self._discount = discount
         self._rank_weight = weight
-        _check_size(self.kernel.longest_assignment)
+        _check_size(self.compiled.longest_assignment)
 
     def _compiled(self) -> Kernel:
         return StructuredDorm(self.y, self.query_ptr, self.factor, self._discount, self._rank_weight)
