@@ -131,7 +131,7 @@ def test_an_alpha_off_the_path_is_refused_before_anything_is_written(run, folder
 def test_structured_paths_select_by_their_target(run):
     report = json.loads(run("train.txt", "--target", "map", "--validate", "vali.txt", "--json"))
     assert report["method"] == "structured"
-    assert report["selection"]["metric"] == "map(ties=average)"
+    assert report["selection"]["metric"] == "map(rel=all,ties=average)"
 
 
 def test_a_kernel_path_is_drawn_and_its_choice_written(run, folder):
