@@ -369,6 +369,7 @@ def _explanation_calls(found: marginrank.RankingModel) -> dict[str, list[Call]]:
             Call(found.explain_pair, {"a": X[0], "b": X[1]}),
             Call(by_query.explain_pair, {"a": X[0], "b": X[1], "within": X}, ("within",)),
         ],
+        "RankingModel.far_columns": [Call(found.far_columns, {"X": X})],
         "RankingModel.permutation_importance": [Call(found.permutation_importance, importance)],
     }
 
