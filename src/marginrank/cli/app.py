@@ -13,18 +13,19 @@ from keyword import iskeyword
 import click
 
 from marginrank.cli import interrupts, streams
+from marginrank.cli.near_misses import did_you_mean
 
 BAD_DATA = 1
 
 #: What each command does, in the words of its own help; each is imported when it is called.
 COMMANDS = {
-    "compare": "Compare SCORES_A with SCORES_B on the queries of DATA.",
+    "compare": "Compare SCORES, of which there are two or more, on the queries of DATA.",
     "convert": "Read SOURCE and write it to DESTINATION in another format.",
     "evaluate": "Measure SCORES, one a line, against the labels of DATA.",
     "explain": "Say why MODEL ranks the rows of DATA as it does.",
     "export": "Write MODEL for another program.",
     "import": "Make a model of SOURCE, which another program has written.",
-    "inspect": "Look through DATA before training on it, or say what a model is.",
+    "inspect": "Look through DATA before training on it.",
     "path": "Compute the models of every alpha on DATA, and choose one.",
     "predict": "Score the rows of DATA with MODEL, in their order.",
     "sample": "Write a small search collection to DIR, to try the other commands on.",
@@ -49,6 +50,14 @@ class _Commands(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         return command_of(name) if name in COMMANDS else None
 
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = arguments[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            context.fail(f"No such command {name!r}.{did_you_mean(name, COMMANDS)}")
+        return super().resolve_command(context, arguments)
+
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -71,7 +80,7 @@ def cli() -> None:
       marginrank train train.txt -o model.mrk --validate vali.txt -m ndcg@10
       marginrank predict model.mrk test.txt -o scores.txt
       marginrank evaluate test.txt scores.txt --metric ndcg@10 --metric map
-      marginrank compare test.txt a.scores b.scores --metric ndcg@10
+      marginrank compare test.txt old.mrk new.mrk --metric ndcg@10
 
     \b
     Shell completion (likewise zsh_source, fish_source):

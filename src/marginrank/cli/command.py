@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from marginrank.cli.near_misses import did_you_mean, long_option
 from marginrank.cli.words import in_options
 from marginrank.exceptions import MarginRankError
 
@@ -53,9 +54,31 @@ class Option(click.Option):
         super().__init__(*arguments, **settings)
         self.group = group
 
+    def type_cast_value(self, context: click.Context, value: Any) -> Any:
+        """Return the value; one that is none of the choices is asked whether it is the nearest."""
+        try:
+            return super().type_cast_value(context, value)
+        except click.BadParameter as error:
+            if isinstance(self.type, click.Choice) and isinstance(value, str):
+                meant = did_you_mean(value, map(str, self.type.choices))
+                raise click.BadParameter(f"{error.message}{meant}", ctx=context, param=self) from None
+            raise
+
 
 class Command(click.Command):
     """A command with its options in groups."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Read the command line; ``-alpha`` is asked whether it is ``--alpha``."""
+        written = list(arguments)
+        try:
+            return super().parse_args(context, arguments)
+        except click.NoSuchOption as error:
+            known = [name for one in self.get_params(context) for name in one.opts]
+            meant = "" if error.option_name.startswith("--") else long_option(written, known)
+            if meant:
+                raise click.UsageError(f"No such option {error.option_name!r}.{meant}", context) from None
+            raise
 
     def invoke(self, context: click.Context) -> Any:
         """Run the command; errors and warnings name its options."""

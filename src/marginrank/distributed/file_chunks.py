@@ -21,6 +21,7 @@ from marginrank.distributed.dask_engine import DaskEngine
 from marginrank.distributed.remote_data import RemoteData
 from marginrank.exceptions import MarginRankError
 from marginrank.io import read
+from marginrank.io.joined import all_or_none, check_alike, ids_of_files
 from marginrank.storage.engines import RemoteMatrix
 from marginrank.types import MemoryMatrix, SparseMatrix
 
@@ -116,7 +117,7 @@ def file_data(
         _check_alike(path, one, first)
     n_features = max(one.n_features for one in found)
     is_csr = any(one.sparse for one in found)
-    ids = None if first.qid is None else _ids(paths, found)
+    ids = None if first.qid is None else ids_of_files(paths, [one.qid for one in found])
     groups = one_query(sum(one.n_rows for one in found)) if ids is None else group_rows(ids)
     engine = DaskEngine(cluster, [replace(one, n_features=n_features, sparse=is_csr) for one in chunks])
     bounds = offsets(np.array([one.n_rows for one in found]))
@@ -126,7 +127,7 @@ def file_data(
             groups,
             np.concatenate([one.y for one in found]),
             ids,
-            _together([one.sample_weight for one in found], paths),
+            all_or_none(paths, [one.sample_weight for one in found], "weights"),
         ),
         pairs=None,
         pair_weight=None,
@@ -169,32 +170,6 @@ def _all_comments(found: Sequence[_Content]) -> Any:
 
 
 def _check_alike(path: Any, one: _Content, first: _Content) -> None:
-    if (one.qid is None) != (first.qid is None):
-        raise MarginRankError(f"{path}: some files have query ids and some have none; all must or none.")
-    if one.dtype != first.dtype or one.feature_names != first.feature_names:
+    check_alike(path, one, first)
+    if one.dtype != first.dtype:
         raise MarginRankError(f"{path}: the columns are not those of the first file.")
-
-
-def _ids(paths: Sequence[Any], found: Sequence[_Content]) -> Any:
-    """Return the ids of all rows; a query must not go on in, or come again in, another file."""
-    seen: dict[Any, Any] = {}
-    for path, one in zip(paths, found, strict=True):
-        for query in dict.fromkeys(one.qid.tolist()):
-            if query in seen:
-                raise MarginRankError.saying(
-                    "Query {query!r} is in {first!s} and in {second!s}; a query must be in one file.",
-                    "Put them into one file, which {marginrank.io.convert_to_dataset} regroups, or give the "
-                    "queries different ids.",
-                    query=query,
-                    first=seen[query],
-                    second=path,
-                )
-            seen[query] = path
-    return np.concatenate([one.qid for one in found])
-
-
-def _together(parts: list[Any], paths: Sequence[Any]) -> Any:
-    missing = [path for path, part in zip(paths, parts, strict=True) if part is None]
-    if missing and len(missing) < len(parts):
-        raise MarginRankError(f"{missing[0]}: some files have weights and some have none; all must or none.")
-    return None if missing else np.concatenate(parts)

@@ -70,6 +70,9 @@ def _read(written: str, flavor: str, text: str) -> Metric:
     lean = written.rstrip().endswith("-")
     match = _NAME.fullmatch(written.rstrip()[:-1] if lean else written)
     if match is None or (match[2] is not None and match[4] is not None):
+        meant = re.fullmatch(r"([A-Za-z_ -]+?)(\d+)", written)
+        if meant is not None and _plain(meant[1]) in _ALIASES:
+            raise MarginRankError(f"Cannot read the metric {text}; did you mean '{meant[1]}@{meant[2]}'?")
         raise MarginRankError(
             f"Cannot read the metric {text}; write name@cutoff or name(option=value)@cutoff, "
             "such as 'ndcg@10' or 'map(rel=2)@100'."

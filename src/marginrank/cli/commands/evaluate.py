@@ -9,10 +9,11 @@ import numpy as np
 
 from marginrank.cli.command import Command, option
 from marginrank.cli.files.reading import (
+    is_model,
     keep_apart,
     known_docids,
     labelled,
-    read_data,
+    read_files,
     read_scores,
     write_table,
 )
@@ -62,8 +63,8 @@ def evaluate(
       marginrank evaluate test.txt model.mrk
       marginrank evaluate test.mrd model.mrk --dask tcp://scheduler:8786
     """
-    if data == ("-",) and scores == "-":
-        raise click.UsageError("Data and scores cannot both come from standard input.")
+    if [*data, scores].count("-") > 1:
+        raise click.UsageError("Only one of the inputs can come from standard input.")
     if per_query == "-" and as_json:
         raise click.UsageError("--per-query - and --json would mix on standard output.")
     keep_apart([per_query], [*data, scores])
@@ -82,14 +83,14 @@ def _scored(
     data: tuple[str, ...], scores: str, reading: Reading, workers: Workers | None, n_jobs: int | None
 ) -> tuple[RankingData, Any]:
     """Return the rows and their scores, which a file holds or a model gives."""
-    if scores.lower().endswith(".mrk"):
+    if is_model(scores):
         from marginrank.cli.workers.data import scored
         from marginrank.model import RankingModel
 
         model = RankingModel.load(scores)
         return scored(model, data, reading, workers, ignore_unknown=False, n_jobs=n_jobs, comments=True)
     if workers is None:
-        rows = read_data(data[0], reading)
+        rows = read_files(data, reading)
     else:
         with workers.connected() as cluster:
             rows = worker_rows(data, reading, cluster, comments=True).known

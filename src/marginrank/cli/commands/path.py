@@ -33,7 +33,7 @@ from marginrank.model import RankingModel
 
 
 @click.command(cls=Command)
-@click.argument("data")
+@click.argument("data", nargs=-1, required=True)
 @option(
     "-o", "--output", group=MOST_USED, type=click.Path(dir_okay=False), help="Write the chosen model (.mrk)."
 )

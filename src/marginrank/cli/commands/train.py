@@ -33,6 +33,7 @@ from marginrank.cli.output.printing import (
     seconds_for_people,
 )
 from marginrank.cli.output.progress import train_with_bar
+from marginrank.cli.refitting import check_refit, check_rows, refit_option, refitted
 from marginrank.cli.workers.connection import in_words
 from marginrank.cli.workers.training import Trained, WorkerJob, training_over_workers
 from marginrank.metrics import parse_metric
@@ -54,6 +55,7 @@ _WORKERS = ("workers", "workers_left", "repeated")
 @training_over_workers
 @file_options(options.metric)
 @method_options
+@refit_option
 @option("--keep-partial", group="Output", is_flag=True, help="After Ctrl-C, write the best model so far.")
 @option(
     "--seed",
@@ -73,6 +75,7 @@ def train(
     metrics: tuple[str, ...],
     flavor: str,
     method: str | None,
+    refit: bool,
     keep_partial: bool,
     random_state: int,
     n_jobs: int | None,
@@ -88,6 +91,7 @@ def train(
     Examples:
       marginrank train train.txt -o model.mrk --alpha 1e-3
       marginrank train train.txt -o model.mrk --validate vali.txt -m ndcg@10
+      marginrank train a.txt b.txt -o model.mrk --alpha auto --validate vali.txt --refit
       marginrank train train.txt -o model.mrk --method rankrls --alpha auto
       marginrank train train.txt -o model.mrk --target ndcg@10
       marginrank train train.txt -o model.mrk --kernel rbf --approximation fourier --components 2000
@@ -99,12 +103,15 @@ def train(
     parameters = check_parameters(method, parameters, pairs=files.pairs is not None)
     if job is not None:
         job.check(method, parameters, files)
+    if refit:
+        check_refit(files, parameters, over_workers=job is not None)
     ranker = make_ranker(method, parameters | _selection(metrics, flavor), n_jobs, random_state)
     if job is None:
-        done = _train_here(ranker, files, keep_partial, linear=method != "kernel")
+        done = _train_here(ranker, files, keep_partial, linear=method != "kernel", refit=refit)
     else:
         done = job.train(ranker, files, selects=selects(ranker), keep_partial=keep_partial)
-    model = RankingModel.from_estimator(ranker, query_normalization=files.query_normalization)
+    final = ranker if done.final is None else done.final
+    model = RankingModel.from_estimator(final, query_normalization=files.query_normalization)
     if done.used is not None:
         model = done.used.widened(model)
     found = None
@@ -112,14 +119,18 @@ def train(
         found = measure(done.validation, done.scores, metrics, flavor, n_jobs)
     with interrupts.orderly(writes=True):
         model.save(output)
-    report = {"model": output, "method": method, "seed": random_state, **_report(ranker, done)}
+    report = {"model": output, "method": method, "seed": random_state, **_report(final, done)}
+    if hasattr(ranker, "best_score_"):
+        report["selection"] = _selection_report(ranker)
+    report["refit"] = done.final is not None
+    report["passes"] += ranker.n_passes_ if done.final is not None else 0.0
     if as_json:
         print_json({**report, "validation": None if found is None else summary(found)})
     else:
         print_facts(_facts(report))
         if found is not None:
             click.echo()
-            print_evaluation(f"on {files.eval_set}", found)
+            print_evaluation(f"on {files.eval_set}{', before it was trained on' if refit else ''}", found)
     return interrupts.INTERRUPTED if done.interrupted else 0
 
 
@@ -130,11 +141,15 @@ def _selection(metrics: tuple[str, ...], flavor: str) -> dict[str, Any]:
     return {"metric": parse_metric(metrics[0], flavor=flavor)}
 
 
-def _train_here(ranker: Any, files: TrainingFiles, keep_partial: bool, *, linear: bool) -> Trained:
+def _train_here(
+    ranker: Any, files: TrainingFiles, keep_partial: bool, *, linear: bool, refit: bool
+) -> Trained:
     rows, validation = files.read(kernel=not linear)
     used = used_columns(rows) if linear and not names_features(ranker) else UsedColumns(None, rows.n_features)
     set_bounds(ranker, rows, files.reading.first_feature)
     known, known_validation = used.of(rows), None if validation is None else used.of(validation)
+    if refit:
+        check_rows(files, rows, validation)
     eval_set = known_validation if selects(ranker) else None
     fit = ranker.fit if rows.pairs is None else ranker.fit_pairs
     started = perf_counter()
@@ -142,9 +157,12 @@ def _train_here(ranker: Any, files: TrainingFiles, keep_partial: bool, *, linear
         interrupted = train_with_bar(
             ranker, selects_by(ranker), lambda bar: fit(known, eval_set=eval_set, callbacks=bar), keep_partial
         )
+        scores = None if known_validation is None else ranker.predict(known_validation).tolist()
+        final = None
+        if refit and known_validation is not None and not interrupted:
+            final, rows = refitted(ranker, files, known, known_validation)
     seconds = perf_counter() - started
-    scores = None if known_validation is None else ranker.predict(known_validation).tolist()
-    return Trained(rows, validation, scores, seconds, interrupted, used=used)
+    return Trained(rows, validation, scores, seconds, interrupted, used=used, final=final)
 
 
 def _report(ranker: Any, done: Trained) -> dict[str, Any]:
@@ -167,17 +185,19 @@ def _report(ranker: Any, done: Trained) -> dict[str, Any]:
     }
     if done.workers is not None:
         report |= dict(zip(_WORKERS, done.workers, strict=True))
-    if hasattr(ranker, "best_score_"):
-        report["selection"] = {
-            "metric": selects_by(ranker),
-            "value": ranker.best_score_,
-            "iteration": getattr(ranker, "best_iteration_", None),
-            "alphas": getattr(ranker, "alphas_", None),
-            "gammas": getattr(ranker, "gammas_", None),
-            "curve": getattr(ranker, "validation_curve_", None),
-            "standard_error": getattr(ranker, "validation_std_", None),
-        }
     return report
+
+
+def _selection_report(ranker: Any) -> dict[str, Any]:
+    return {
+        "metric": selects_by(ranker),
+        "value": ranker.best_score_,
+        "iteration": getattr(ranker, "best_iteration_", None),
+        "alphas": getattr(ranker, "alphas_", None),
+        "gammas": getattr(ranker, "gammas_", None),
+        "curve": getattr(ranker, "validation_curve_", None),
+        "standard_error": getattr(ranker, "validation_std_", None),
+    }
 
 
 def _sizes(report: dict[str, Any]) -> str:
@@ -198,6 +218,7 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
         *scale_fact(report),
         *_selected(report),
         *_features_used(report),
+        *([("refit", "on training and validation data, with what was chosen")] if report["refit"] else []),
         ("objective", f"{report['objective']:.6f}, {_certificate(report)}"),
         ("took", f"{passes} over the data, {seconds_for_people(report['seconds'])}"),
         *([("over", in_words(*(report[key] for key in _WORKERS)))] if "workers" in report else []),

@@ -31,13 +31,14 @@ from marginrank.cli.output.printing import (
     seconds_for_people,
 )
 from marginrank.cli.output.progress import TrainingBar
+from marginrank.cli.refitting import check_refit, check_rows, refit_option, refitted
 from marginrank.data import RankingData
 from marginrank.metrics import Metric
 from marginrank.model import RankingModel
 
 
 @click.command(cls=Command)
-@click.argument("data")
+@click.argument("data", nargs=-1, required=True)
 @option(
     "-o",
     "--output",
@@ -47,6 +48,7 @@ from marginrank.model import RankingModel
 )
 @training_files
 @search_options
+@refit_option
 @option("--keep-partial", group="Output", is_flag=True, help="After Ctrl-C, go on with the search so far.")
 @options.jobs
 @options.as_json
@@ -55,6 +57,7 @@ def tune(
     method: str | None,
     files: TrainingFiles,
     metric: Metric | None,
+    refit: bool,
     keep_partial: bool,
     n_jobs: int | None,
     as_json: bool,
@@ -76,23 +79,32 @@ def tune(
     if chosen.get("regularization") == "early_stopping":
         raise click.UsageError("--regularization early_stopping has no alpha to search for; use train.")
     check_outputs(files, output)
+    if refit:
+        check_refit(files, chosen)
+        if output is None:
+            raise click.UsageError("--refit trains the model that -o writes; name a file with -o.")
     rows, validation = files.read(kernel=method == "kernel")
     ranker = make_ranker(method, chosen | ({} if metric is None else {"metric": metric}), n_jobs)
     narrows = method != "kernel" and not names_features(ranker)
     used = used_columns(rows) if narrows else UsedColumns(None, rows.n_features)
     set_bounds(ranker, rows, files.reading.first_feature)
+    known, known_validation = used.of(rows), None if validation is None else used.of(validation)
+    if refit:
+        check_rows(files, rows, validation)
     started = perf_counter()
+    final = ranker
     with interrupts.orderly(writes=False):
-        interrupted = _fit(
-            ranker, used.of(rows), None if validation is None else used.of(validation), keep_partial
-        )
+        interrupted = _fit(ranker, known, known_validation, keep_partial)
+        if refit and known_validation is not None and not interrupted:
+            final, _ = refitted(ranker, files, known, known_validation)
     seconds = perf_counter() - started
     if output is not None:
-        model = RankingModel.from_estimator(ranker, query_normalization=files.query_normalization)
+        model = RankingModel.from_estimator(final, query_normalization=files.query_normalization)
         model = used.widened(model)
         with interrupts.orderly(writes=True):
             model.save(output)
     report = {"method": method, **_report(ranker, files, rows), "seconds": seconds, "model": output}
+    report["refit"] = final is not ranker
     if as_json:
         print_json(report)
     else:
@@ -193,7 +205,8 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
     if advice is not None:
         facts.append(("advice", advice))
     if report["model"] is not None:
-        facts.append(("model", str(report["model"])))
+        refit = ", trained on training and validation data" if report["refit"] else ""
+        facts.append(("model", f"{report['model']}{refit}"))
     return facts
 
 

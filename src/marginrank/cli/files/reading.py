@@ -19,6 +19,7 @@ from marginrank.data import RankingData
 from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError, shown_path
 from marginrank.io.destinations import open_for_writing
+from marginrank.io.joined import joined
 from marginrank.io.text_lines import text_lines
 
 
@@ -27,6 +28,20 @@ def read_data(path: str, reading: Reading) -> RankingData:
     format = reading.format or (None if path == "-" else formats.format_of(path)) or "letor"
     arguments = reading.arguments(path, format)
     return formats.read(sys.stdin.buffer if path == "-" else path, format=format, **arguments)
+
+
+def read_files(paths: Sequence[str], reading: Reading) -> RankingData:
+    """Read ranking data from one file, or from several that lie in memory one after the other."""
+    if len(paths) == 1:
+        return read_data(paths[0], reading)
+    if list(paths).count("-") > 1:
+        raise MarginRankError("Only one of the inputs can come from standard input.")
+    for path in paths:
+        if path != "-" and (reading.format or formats.format_of(path)) == "mrd":
+            raise MarginRankError(
+                f"{path}: an .mrd folder stands alone; name it alone, or files that are read into memory."
+            )
+    return joined(paths, [read_data(path, reading) for path in paths])
 
 
 def keep_apart(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> None:
@@ -114,6 +129,11 @@ def _pairs_are_ids(source: str | bytes, path: str, ids: list[str] | None, n_rows
             "say which with --pairs-by row or --pairs-by docid."
         )
     return are_ids or not all(field.isdigit() for field in fields)
+
+
+def is_model(path: str) -> bool:
+    """Whether a path names a model, by its ending."""
+    return path.lower().endswith(".mrk")
 
 
 def read_scores(path: str, n_rows: int) -> NDArray[np.float64]:

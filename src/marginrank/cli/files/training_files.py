@@ -12,7 +12,14 @@ import click
 
 from marginrank.cli.command import MOST_USED, Decorator, option, with_options
 from marginrank.cli.files.columns import aligned
-from marginrank.cli.files.reading import keep_apart, labelled, read_data, with_pairs, with_weights
+from marginrank.cli.files.reading import (
+    keep_apart,
+    labelled,
+    read_data,
+    read_files,
+    with_pairs,
+    with_weights,
+)
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.data import RankingData
@@ -25,7 +32,7 @@ from marginrank.metrics import Metric, parse_metric
 class TrainingFiles:
     """Data to learn from and data to select on, as they were named on the command line."""
 
-    data: str
+    data: tuple[str, ...]
     pairs: str | None
     pairs_by: str
     weights: str | None
@@ -42,7 +49,7 @@ class TrainingFiles:
     @property
     def names(self) -> tuple[str | None, ...]:
         """The files that are read."""
-        return self.data, self.pairs, self.weights, self.eval_set
+        return *self.data, self.pairs, self.weights, self.eval_set
 
     def check(self) -> None:
         """Refuse what cannot work before any file is read."""
@@ -67,7 +74,7 @@ class TrainingFiles:
 
     def read(self, *, kernel: bool = False) -> tuple[RankingData, RankingData | None]:
         """Return the training data, and the validation data with the same columns."""
-        rows = read_data(self.data, self.reading)
+        rows = read_files(self.data, self.reading)
         if not in_memory(rows.X):
             self._check_disk(kernel)
         if self.weights is not None:

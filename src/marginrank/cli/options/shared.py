@@ -8,6 +8,7 @@ import click
 import numpy as np
 
 from marginrank.cli.command import MOST_USED, Decorator, option
+from marginrank.cli.near_misses import did_you_mean
 from marginrank.exceptions import MarginRankError
 from marginrank.gains import GAIN_NAMES, GainTable, read_gain
 from marginrank.losses.structured import STRUCTURED_TARGETS
@@ -96,9 +97,16 @@ TARGETS = tuple(sorted({name for name, _ in STRUCTURED_TARGETS}))
 
 def positive_or(*words: str) -> Any:
     """Return a callback that takes a positive number, or one of some words."""
+    wanted = " nor ".join(["a positive number", *map(repr, words)])
 
     def callback(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
-        return value if value is None or value in words else _positive(value)
+        if value is None or value in words:
+            return value
+        number = _number(value)
+        if number is None:
+            meant = did_you_mean(value, words)
+            raise click.BadParameter(f"{value!r} is neither {wanted}.{meant}")
+        return number
 
     return callback
 
@@ -108,12 +116,17 @@ def grid(context: click.Context, parameter: click.Parameter, value: str | None) 
     if value is None:
         return None
     ends = value.split(":")
-    if len(ends) == 3 and ends[2].isdigit() and int(ends[2]) >= 2:
-        values = np.geomspace(_positive(ends[0]), _positive(ends[1]), int(ends[2]))
+    numbers = [_number(part) for part in (ends[:2] if len(ends) > 1 else value.split(","))]
+    given = [number for number in numbers if number is not None]
+    if len(given) == len(numbers) and len(ends) == 1:
+        return tuple(given)
+    if len(given) == 2 and len(ends) == 3 and ends[2].isdigit() and int(ends[2]) >= 2:
+        values = np.geomspace(given[0], given[1], int(ends[2]))
         return tuple(float(f"{alpha:.6g}") for alpha in values)
-    if len(ends) > 1:
-        raise click.BadParameter(f"{value!r} is neither 1e-4,1e-3,1e-2 nor 1e-6:1:13 (from, to, how many).")
-    return tuple(_positive(part) for part in value.split(","))
+    raise click.BadParameter(
+        f"{value!r} is neither positive numbers with commas between, such as 1e-4,1e-3,1e-2, nor "
+        "from:to:count, such as 1e-6:1:13."
+    )
 
 
 def targets(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
@@ -132,18 +145,27 @@ def _target(name: str) -> str:
     except MarginRankError:
         known = False
     if not known:
-        raise click.BadParameter(f"{name!r} is none of {', '.join(TARGETS)}, with a cut-off if you like.")
+        meant = did_you_mean(name.partition("@")[0], TARGETS)
+        raise click.BadParameter(
+            f"{name!r} is none of {', '.join(TARGETS)}, with a cut-off if you like.{meant}"
+        )
     return name
 
 
 def _positive(text: str) -> float:
+    number = _number(text)
+    if number is None:
+        raise click.BadParameter(f"{text!r} is not a positive number.")
+    return number
+
+
+def _number(text: str) -> float | None:
+    """Return a positive number; None for everything else."""
     try:
         number = float(text)
     except ValueError:
-        number = 0.0
-    if not 0.0 < number < float("inf"):
-        raise click.BadParameter(f"{text!r} is not a positive number.")
-    return number
+        return None
+    return number if 0.0 < number < float("inf") else None
 
 
 def gains(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:

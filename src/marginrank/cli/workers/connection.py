@@ -170,7 +170,7 @@ _add_options = with_options(
         metavar="ADDRESS|local[:N]",
         callback=_check_address,
         help="Run over the workers of a Dask scheduler, such as tcp://host:8786, or over processes of this "
-        "machine. DATA is an .mrd folder, or several files of whole queries.",
+        "machine. DATA is an .mrd folder, or files of whole queries.",
     ),
     option(
         "--timeout",
@@ -187,23 +187,14 @@ def over_workers(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def wrapped(dask: str | None, timeout: float | None, data: tuple[str, ...], **parameters: Any) -> Any:
         if dask is None:
-            _check_without(timeout, data)
+            if timeout is not None:
+                raise click.UsageError("--timeout is for --dask.")
             return command(workers=None, data=data, **parameters)
         workers = Workers(dask, 600.0 if timeout is None else timeout)
         _check_data(workers, data)
         return command(workers=workers, data=data, **parameters)
 
     return _add_options(wrapped)
-
-
-def _check_without(timeout: float | None, data: tuple[str, ...]) -> None:
-    if timeout is not None:
-        raise click.UsageError("--timeout is for --dask.")
-    if len(data) > 1:
-        raise click.UsageError(
-            f"Several files are for --dask; got {', '.join(data[:3])}{', ...' if len(data) > 3 else ''}. "
-            "Name one file, or run over processes of this machine with --dask local."
-        )
 
 
 def _check_data(workers: Workers, data: tuple[str, ...]) -> None:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from marginrank import io as formats
 from marginrank.cli.files.columns import refuse_unknown, scores_of
-from marginrank.cli.files.reading import read_data
+from marginrank.cli.files.missing import warn_of_missing
+from marginrank.cli.files.reading import read_files
 from marginrank.cli.options.reading import Reading
 from marginrank.cli.workers.connection import Workers
 from marginrank.data import RankingData
@@ -88,6 +89,8 @@ def worker_scores(
     by_name = model.feature_names is not None and rows.known.feature_names is not None
     if not (by_name or ignore_unknown):
         refuse_unknown(X, model.n_features, first)
+    if not by_name:
+        warn_of_missing(rows.known, model, first)
     return model_scores(model, rows.remote, ignore_unknown=True)
 
 
@@ -103,7 +106,7 @@ def scored(
 ) -> tuple[RankingData, list[float]]:
     """Read rows and score them, here or on workers; from there comments come only if they are wanted."""
     if workers is None:
-        rows = read_data(data[0], reading)
+        rows = read_files(data, reading)
         return rows, scores_of(model, rows, ignore_unknown, n_jobs, reading.first_feature)
     with workers.connected() as cluster:
         found = worker_rows(data, reading, cluster, comments=comments)

@@ -41,6 +41,8 @@ class Trained(NamedTuple):
     workers: tuple[int, int, int] | None = None
     #: The columns that were trained on; None for all.
     used: UsedColumns | None = None
+    #: What ``--refit`` trained on all rows.
+    final: Any = None
 
 
 @dataclass(frozen=True)
@@ -191,11 +193,11 @@ def training_over_workers(command: Callable[..., Any]) -> Callable[..., Any]:
             for name, value in (("--checkpoint", checkpoint), ("--resume", resume)):
                 if value is not None:
                     raise click.UsageError(f"{name} is for --dask.")
-            return command(job=None, data=data[0], **parameters)
+            return command(job=None, data=data, **parameters)
         if checkpoint is not None and resume is not None:
             raise click.UsageError("--resume goes on with its own checkpoint; give one of the two.")
         job = WorkerJob(workers, data, checkpoint, resume)
-        return command(job=job, data=data[0], **parameters)
+        return command(job=job, data=data, **parameters)
 
     return over_workers(_add_options(wrapped))
 

@@ -18,9 +18,9 @@ from marginrank.metrics import evaluate
 BAD_DATA, BAD_USAGE, INTERRUPTED = 1, 2, 130
 
 
-def run(*arguments, cwd, text=None):
+def run(*arguments, cwd, text=None, warning="error"):
     return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "marginrank", *map(str, arguments)],
+        [sys.executable, "-W", warning, "-m", "marginrank", *map(str, arguments)],
         cwd=cwd,
         input=text,
         capture_output=True,
@@ -216,7 +216,11 @@ def test_query_normalisation_is_remembered(folder):
 def test_narrow_and_wide_files(folder):
     write(folder / "wide.txt", 3, 5, n_features=8)
     write(folder / "narrow.txt", 3, 5, n_features=4)
-    assert len(ok("predict", "model.mrk", "narrow.txt", cwd=folder).split()) == 45
+    narrow = run("predict", "model.mrk", "narrow.txt", cwd=folder, warning="default")
+    assert (narrow.returncode, len(narrow.stdout.split())) == (0, 45)
+    assert narrow.stderr.startswith(
+        "Warning: The data end at feature 4, and the model knows 6: 5, 6 count as 0"
+    )
     refused = run("predict", "model.mrk", "wide.txt", cwd=folder)
     assert refused.returncode == BAD_DATA
     assert "--ignore-unknown" in refused.stderr or "ignore_unknown" in refused.stderr

@@ -135,6 +135,7 @@ def test_weights_pairs_and_the_search_for_alpha(rows):
     assert [row["mean"] for row in tables[0]] == pytest.approx([row["mean"] for row in tables[1]], abs=5e-3)
 
 
+@pytest.mark.filterwarnings("default:The data end at feature 3")
 @pytest.mark.parametrize(("width", "fits"), [(3, True), (6, False)])
 def test_validation_rows_of_another_width(rows, width, fits):
     wide = np.ones((400, width))

@@ -24,6 +24,7 @@ def folder(tmp_path_factory):
     rng = np.random.default_rng(0)
     for name, n_features in (("train.txt", 5), ("vali.txt", 4)):  # the validation file is narrower
         X = rng.standard_normal((120, n_features))
+        X[2:, 4:] = 0.0  # a rare feature, whose absence gets no word
         y = np.digitize(X[:, 0] - X[:, 1] + rng.standard_normal(120), [0.0, 1.0])
         dump_letor(RankingData(X, y, qid=np.arange(120) // 8), folder / name)
     return folder
@@ -177,7 +178,7 @@ def test_several_targets_have_weights_and_the_heaviest_selects(run, folder):
             ["--kernel", "rbf", "--approximation", "exact", "--components", "5"],
             "--components is for --approximation nystroem or fourier",
         ),
-        (["--kernel", "rbf", "--gamma", "wide"], "not a positive number"),
+        (["--kernel", "rbf", "--gamma", "wide"], "neither a positive number nor 'scale'"),
         (["--kernel", "rbf", "--gammas", "1,2"], "--gammas is for --gamma auto"),
         (["--kernel", "rbf", "--loss", "hinge", "--solver", "newton"], "--solver newton needs"),
         (["--loss", "least_squares"], "--method rankrls"),

@@ -207,7 +207,11 @@ def test_processes_of_this_machine_need_no_configuration(tmp_path):
         (["a.mrd", "--dask", "local", "--resume", "none"], "none: there is no checkpoint to go on from"),
         (["a.mrd", "--checkpoint", "c"], "--checkpoint is for --dask"),
         (["a.mrd", "--timeout", "3"], "--timeout is for --dask"),
-        (["part-0.txt", "part-1.txt"], "Several files are for --dask; got part-0.txt, part-1.txt."),
+        (["a.mrd", "part-1.txt"], "a.mrd: an .mrd folder stands alone"),
+        (
+            ["a.mrd", "--dask", "local", "--alpha", "auto", "--validate", "a.mrd", "--refit"],
+            "leave out --dask",
+        ),
         (["-", "--dask", "local"], "Workers cannot read standard input"),
         (["none.mrd", "--dask", "local"], "none.mrd: No such file"),
         (
@@ -223,7 +227,7 @@ def test_what_cannot_work_is_one_sentence(arguments, sentence):
 def test_what_workers_cannot_use_is_one_sentence(dask):
     assert "stands alone" in refused("train", "a.mrd", "part-0.txt", "-o", "m.mrk", *dask)
     twice = refused("train", "part-0.txt", "part-0.txt", "-o", "m.mrk", *dask)
-    assert "a query must be in one file. Put them into one file, which marginrank convert" in twice
+    assert "a query must be in one file. If it is the same query, put the files into one" in twice
     missing = refused("train", "part-0.txt", "nowhere.txt", "-o", "m.mrk", *dask)
     assert "nowhere.txt: a worker finds no such file" in missing
     assert "--zero-based is for LETOR text" in refused("predict", "a.mrk", "a.mrd", "--zero-based", *dask)
