@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from marginrank.clicks import inverse_propensity
     from marginrank.data import RankingData
     from marginrank.designs import ColumnStatistics
+    from marginrank.estimators import AutoRanker as AutoRanker
     from marginrank.estimators import KernelRankSVM as KernelRankSVM
     from marginrank.estimators import RankRLS, RankSVM, StructuredRankSVM
     from marginrank.feature_maps import FourierFeatures, NystroemFeatures
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 # Imported at first use: scikit-learn alone takes a second or two, which ``marginrank --help``, or a program
 # that only loads a model, need not wait for.
 _HOMES = {
+    "AutoRanker": "marginrank.estimators",
     "ColumnStatistics": "marginrank.designs",
     "DiskDataset": "marginrank.io",
     "FourierFeatures": "marginrank.feature_maps",
@@ -76,6 +78,7 @@ _MODULES = {
 }
 
 __all__ = [
+    "AutoRanker",
     "ColumnStatistics",
     "DiskDataset",
     "FourierFeatures",

@@ -57,6 +57,10 @@ DEFAULTS = {
         **{"loss": "squared_hinge", "alpha": 1e-4, "weighting": "pairs", "gammas": None, "store": "auto"},
         **{"dtype": "auto", "random_state": None},
     },
+    "AutoRanker": {
+        **{"metric": "pairwise_error(weighting=queries)", "cv": 5, "budget": None, "candidates": None},
+        **{"random_state": 0, "n_jobs": None, "verbose": 0},
+    },
     "NystroemFeatures": {
         **_KERNEL,
         **{"n_components": 500, "landmarks": "uniform", "rank": None, "cutoff": None, "dtype": "float32"},
@@ -125,7 +129,7 @@ def test_every_estimator_and_path_function_is_written_here():
     functions = {
         name
         for name in marginrank.__all__
-        if name.startswith("Rank") or name.endswith(("_path", "SVM", "Features"))
+        if name.startswith("Rank") or name.endswith(("_path", "SVM", "Features", "Ranker"))
     }
     assert functions - set(DEFAULTS) == {"RankingData", "RankingModel"}
 

@@ -18,7 +18,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from limits import HANG
-from marginrank import KernelRankSVM, RankingModel, RankRLS, RankSVM, StructuredRankSVM, regularization
+from marginrank import (
+    AutoRanker,
+    KernelRankSVM,
+    RankingModel,
+    RankRLS,
+    RankSVM,
+    StructuredRankSVM,
+    regularization,
+)
 
 # scikit-learn compares a fit with weights to one with repeated rows to 1e-7. A certificate of 1e-3 promises
 # that only where alpha makes the optimum sharp, so some come with a large one.
@@ -47,6 +55,7 @@ CONFIGURATIONS = [
     KernelRankSVM(
         gamma=0.1, approximation="fourier", n_components=5, dtype="float64", alpha=1.0, random_state=0
     ),
+    AutoRanker(cv=2, candidates=[RankRLS(alpha=0.1, tol=1e-10)]),  # folds of repeated rows are others
 ]
 
 # Every kind of search, for what it leaves behind.
@@ -62,7 +71,7 @@ SEARCHES = [
 _CHECK = """
 import sys
 from sklearn.utils.estimator_checks import check_estimator
-from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
+from marginrank import AutoRanker, KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
 
 for text in sys.argv[1:]:
     results = check_estimator(eval(text), on_skip=None, on_fail=None)

@@ -35,7 +35,7 @@ from marginrank import (
 from marginrank import io as mio
 from marginrank import regularization as reg
 from marginrank.distributed import DaskRanker
-from marginrank.estimators import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
+from marginrank.estimators import AutoRanker, KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
 
 MODULES = sorted(marginrank._MODULES - {"exceptions"})
 N = 12
@@ -234,6 +234,17 @@ def _ranker_calls() -> dict[str, list[Call]]:
             ("gain", "relevance", "target"),
         )
     )
+    auto = {"cv": 2, "candidates": ["rankrls", RankSVM(alpha=0.1)]}
+    best = _fitted(AutoRanker, **auto)
+    calls["AutoRanker"] = [
+        Call(partial(_fitted, AutoRanker), auto),
+        Call(partial(_fitted, AutoRanker), {"cv": 2, "budget": 60.0}, ("budget", "metric", "random_state")),
+    ]
+    calls["AutoRanker.fit"] = [Call(lambda **k: AutoRanker(**auto).fit(**k), dict(LABELLED))]
+    calls["AutoRanker.predict"] = [Call(best.predict, {"X": X})]
+    calls["AutoRanker.score"] = [Call(best.score, dict(LABELLED))]
+    calls["AutoRanker.to_model"] = [Call(best.to_model, {})]
+    calls["AutoRanker.save"] = [Call(best.save, {"file": io.BytesIO()})]
     calls["RankRLS"].append(
         Call(partial(_fitted, RankRLS), {"solver": "cg", "max_iter": 5, "tol": 0.1, "cv": 2})
     )
@@ -369,6 +380,7 @@ def _explanation_calls(found: marginrank.RankingModel) -> dict[str, list[Call]]:
             Call(found.explain_pair, {"a": X[0], "b": X[1]}),
             Call(by_query.explain_pair, {"a": X[0], "b": X[1], "within": X}, ("within",)),
         ],
+        "RankingModel.far_columns": [Call(found.far_columns, {"X": X})],
         "RankingModel.permutation_importance": [Call(found.permutation_importance, importance)],
     }
 

@@ -25,7 +25,7 @@ COMMANDS = {
     "explain": "Say why MODEL ranks the rows of DATA as it does.",
     "export": "Write MODEL for another program.",
     "import": "Make a model of SOURCE, which another program has written.",
-    "inspect": "Look through DATA before training on it.",
+    "inspect": "Look through DATA before training on it, or say what a model is.",
     "path": "Compute the models of every alpha on DATA, and choose one.",
     "predict": "Score the rows of DATA with MODEL, in their order.",
     "sample": "Write a small search collection to DIR, to try the other commands on.",

@@ -34,6 +34,7 @@ from marginrank.training.alpha_searches import SearchByFolds, SearchOnSet
 from marginrank.training.certified import SELECTION_EPS, CertifiedTrainer
 from marginrank.training.evaluation_sets import EvaluationSet, read_evaluation_sets
 from marginrank.training.fitting import Found, OneAlpha, Place, Row, Run, Trainer
+from marginrank.training.paired_parts import PairedParts
 from marginrank.training.penalty_settings import check_l1_ratio, read_penalty
 from marginrank.training.problems import Problem, RawColumns, Space
 from marginrank.training.progress import ProgressLine
@@ -76,6 +77,8 @@ class Ranker(FittedRanker):
     l1_ratio: Any = 0.0
     bounds: Any = None
     _uses_size_of_labels: ClassVar[bool] = False
+    #: What the figure of the chosen alpha is the mean of, after a search.
+    _validation_parts: PairedParts | None = None
     #: Whether coefficients are weights of the columns of X, not of features made of them.
     _weighs_columns: ClassVar[bool] = True
 
@@ -341,6 +344,7 @@ class Ranker(FittedRanker):
         self.validation_curve_ = selection.curve
         self.validation_std_ = selection.std
         self.validation_diff_std_ = selection.diff_std
+        self._validation_parts = selection.parts
         self.best_score_ = float(selection.curve[selection.index])
 
     def _keep(self, found: Found) -> None:

@@ -29,7 +29,7 @@ def content_of(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]], int
         header, more = model.mapping.to_file()
         content, arrays, version = {**content, **header}, {**arrays, **more}, 2
     if model.column_statistics is not None:
-        header, more = statistics_to_file(model.column_statistics)
+        header, more = statistics_to_file(model.column_statistics, is_linear=model.mapping is None)
         content, arrays, version = {**content, **header}, {**arrays, **more}, 3
     if model.calibration is not None:
         header, more = calibration_to_file(model.calibration)

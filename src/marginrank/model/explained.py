@@ -13,6 +13,7 @@ from marginrank.model.columns import model_matrix
 if TYPE_CHECKING:
     from marginrank.explanation import FeatureWeights, PairExplanation, PermutationImportance, RowExplanations
     from marginrank.export.base import ExportedModel
+    from marginrank.model.ranges import FarColumn
 
 
 class ExplainedModel:
@@ -122,6 +123,36 @@ class ExplainedModel:
         from marginrank.explanation.importance import feature_weights
 
         return feature_weights(cast("ExportedModel", self))
+
+    def far_columns(self, X: Any) -> list[FarColumn]:
+        """Return the columns of rows whose values lie far outside of what the model was trained on.
+
+        Far is more than the whole range of training beyond it. ``marginrank predict`` warns of these columns:
+        often they are in other units, or another column.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
+            Rows, as for :meth:`predict`.
+
+        Returns
+        -------
+        list of FarColumn
+            Name, range in training and range of the rows, the farthest first; empty where the model has no
+            statistics of its columns, or normalises within queries. Columns of weight 0 do not count.
+
+        Examples
+        --------
+        >>> from marginrank import RankSVM
+        >>> model = RankSVM().fit([[1.0, 0.2], [3.0, 0.1], [2.0, 0.4]], [0, 1, 2]).to_model()
+        >>> [(one.name, one.distance) for one in model.far_columns([[2.0, 0.3], [7.0, 0.3]])]
+        [('f1', 2.0)]
+        """
+        from marginrank.model.ranges import column_extremes, far_columns
+
+        model = cast("ExportedModel", self)
+        rows = model_matrix(X, model.n_features, model.feature_names)
+        return far_columns(model, *column_extremes(rows))
 
     def permutation_importance(
         self,

@@ -61,6 +61,8 @@ class Selection:
     curve: Vector
     std: Vector
     diff_std: Vector
+    #: What the figure of the chosen alpha is the mean of, to compare it with that of another search.
+    parts: PairedParts | None = None
 
     @property
     def alpha(self) -> float:
@@ -145,7 +147,8 @@ class Search:
             # A whole standard error is too careful: models as good as the best are rare beyond half of it.
             chosen = _largest_alpha(alphas, signed <= signed[best] + _SHARE_OF_ERROR * diff_std)
             chosen = chosen if alphas[chosen] > alphas[best] else best
-        return Selection(chosen, alphas, curve, std, diff_std)
+        there = PairedParts(paired.values[:, [chosen]], paired.weight)
+        return Selection(chosen, alphas, curve, std, diff_std, there)
 
     def select_so_far(
         self, alphas: Vector, values: NDArray[np.float64], paired: PairedParts | None = None

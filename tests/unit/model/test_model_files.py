@@ -204,6 +204,45 @@ def test_statistics_go_to_a_file_and_back(estimator):
     assert header["format_version"] == 3
 
 
+def wide_model():
+    """A model of 1,000 columns, of which three held anything but 0, one of them -0.0 only."""
+    held = ColumnStatistics(
+        [-1.0, -0.0, 0.0],
+        [4.0, -0.0, 7.0],
+        [1 / 3, -0.0, 0.5],
+        [1.0, 0.0, 2.0],
+        [0.5, 0.0, 0.0],
+        [0, 1, 0.9],
+        5,
+    )
+    return RankingModel(np.arange(1000.0), column_statistics=held.widened(np.array([0, 30, 999]), 1000))
+
+
+def test_columns_that_held_nothing_take_no_room_in_a_file():
+    model = wide_model()
+    assert len(file_of(model)) < 8 * 1000 + 2000
+    loaded = RankingModel.load(io.BytesIO(file_of(model)))
+    for name in ColumnStatistics.names():
+        kept = getattr(model.column_statistics, name)
+        assert getattr(loaded.column_statistics, name).tobytes() == kept.tobytes()
+    assert file_of(loaded) == file_of(model)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (np.array([0, 30]), "column_statistics has no number for each of its columns"),
+        (np.array([0.0, 30.0, 999.0]), "column_statistics has no number for each of its columns"),
+        (np.array([0, 30, 1000]), "column_statistics has columns out of order, or beyond"),
+        (np.array([-1, 30, 999]), "column_statistics has columns out of order, or beyond"),
+        (np.array([30, 0, 999]), "column_statistics has columns out of order, or beyond"),
+    ],
+)
+def test_statistics_of_columns_that_a_model_does_not_have_are_refused(columns, message):
+    header, arrays = decode(file_of(wide_model()), "a file")
+    refuses(encode(header, {**arrays, "column_statistics.columns": columns}), message)
+
+
 def test_a_model_without_statistics_is_written_as_before():
     assert decode(file_of(full_model()), "a file")[0]["format_version"] == 1
 

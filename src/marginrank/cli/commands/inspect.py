@@ -1,4 +1,4 @@
-"""``marginrank inspect``: the data doctor."""
+"""``marginrank inspect``: the data doctor, and what is in a model."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from marginrank.cli.command import Command
 from marginrank.cli.files.reading import read_data
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.reading import Reading, reading_options
+from marginrank.cli.output.model_facts import is_model, show_model
 from marginrank.cli.output.printing import (
     bytes_for_people,
     counted,
@@ -19,6 +20,7 @@ from marginrank.cli.output.printing import (
 )
 from marginrank.inspection import Inspection
 from marginrank.inspection import inspect as inspect_data
+from marginrank.model import RankingModel
 
 _SHOWN = 8
 
@@ -29,15 +31,21 @@ _SHOWN = 8
 @options.jobs
 @options.as_json
 def inspect(data: str, reading: Reading, n_jobs: int | None, as_json: bool) -> None:
-    """Look through DATA before training on it.
+    """Look through DATA before training on it, or say what a model is.
 
     Reports sizes, labels, the pairs that count, queries without any, duplicated rows, constant and badly
-    scaled features, and an estimate of the memory and time that training takes.
+    scaled features, and an estimate of the memory and time that training takes. Of a model file: what it is,
+    its certificate, the features that it uses and those that it does not, and the ranges that it was trained
+    on.
 
     \b
-    Example:
+    Examples:
       marginrank inspect train.txt.gz
+      marginrank inspect model.mrk
     """
+    if is_model(data):
+        show_model(RankingModel.load(data), as_json)
+        return
     found = _as_files_count(inspect_data(read_data(data, reading), n_jobs=n_jobs), reading.first_feature)
     if as_json:
         print_json(found.to_dict())

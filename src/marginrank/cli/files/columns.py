@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,9 @@ from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory, is_sparse, map_blocks
 from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError
+from marginrank.export.base import ExportedModel
 from marginrank.model import RankingModel, align_width, model_matrix, unknown_columns
+from marginrank.model.ranges import column_extremes, far_columns, warn_of_far_columns
 
 # Below, the vectors are small whatever is in the columns.
 _MANY_COLUMNS = 100_000
@@ -170,6 +172,22 @@ def aligned(
         X = _as_wide_as(like.n_features, data, ignore_unknown, first)
     none = {"pairs": None, "pair_weight": None, "pair_margin": None, "allow_nonfinite": False}
     return rebuilt(data, X=X, qid=data.qid, feature_names=like.feature_names, **none)
+
+
+def warn_of_ranges(model: RankingModel, data: RankingData, first: int = 1) -> None:
+    """Warn of values far outside of what a model was trained on; one more look at the data."""
+    if model.column_statistics is None or model.query_normalization is not None:
+        return
+    low, high = np.full(model.n_features, np.inf), np.full(model.n_features, -np.inf)
+    for chunk in data.chunks():
+        if model.feature_names is not None and chunk.feature_names is not None:
+            X = model_matrix(chunk, model.n_features, model.feature_names)
+        else:
+            X = _as_wide_as(model.n_features, chunk, True, first)
+        least, most = column_extremes(X)
+        np.minimum(low, least, out=low)
+        np.maximum(high, most, out=high)
+    warn_of_far_columns(far_columns(cast("ExportedModel", model), low, high))
 
 
 def _as_wide_as(n_features: int, data: RankingData, ignore_unknown: bool, first: int) -> Any:
