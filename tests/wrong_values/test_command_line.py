@@ -25,9 +25,11 @@ WRONG_TEXTS += [
     "0x10",
     "5e-324",
 ]
+LOG = "session,position,click,propensity,price\na,1,1,1,0.5\na,2,0,0.5,1\nb,1,0,1,2\nb,2,1,0.5,3\n"
 # A cluster is started for this one, on whatever address was given.
 NEEDS_A_CLUSTER = {"dask"}
 ARGUMENTS = {
+    "clicks": ["log.csv", "-o", "clicked.npz"],
     "compare": ["data.txt", "scores.txt", "scores.txt"],
     "convert": ["data.txt", "out.csv"],
     "evaluate": ["data.txt", "scores.txt"],
@@ -60,6 +62,7 @@ def folder(tmp_path_factory):
     found = tmp_path_factory.mktemp("commands")
     (found / "data.txt").write_bytes(LETOR)
     (found / "weights.txt").write_text("1:0.5 2:-1\n")
+    (found / "log.csv").write_text(LOG)
     (found / "scores.txt").write_text("".join(f"{score}\n" for score in SCORES[:4]))
     RankingModel([1.0] * X.shape[1]).save(found / "model.mrk")
     return found
