@@ -162,6 +162,44 @@ void test_the_flat_first_step_of_the_letor_discount() {
     }
 }
 
+// Grades 0 to 3 of one query: each threshold has its share, and one sort serves them all.
+void test_grades_add_up_their_thresholds() {
+    Random random(6);
+    for (const std::size_t n : {3u, 6u, 40u, 500u})
+        for (int repeat = 0; repeat < 8; ++repeat) {
+            const Query query(random, n, repeat % 2 == 0 ? 0.2 : 2.0);
+            Vec y(n), share(n, 0.0), want(n, 0.0), gradient(n, 99.0), own(n);
+            for (double& label : y) label = static_cast<double>(random() % 4);
+            std::vector<std::int32_t> rows(n);
+            for (std::size_t i = 0; i < n; ++i) rows[i] = static_cast<std::int32_t>(i);
+            std::stable_sort(rows.begin(), rows.end(), [&](std::int32_t a, std::int32_t b) {
+                return y[static_cast<std::size_t>(a)] > y[static_cast<std::size_t>(b)];
+            });
+            const Vec discount = discount_of(repeat % 3 == 0, n, 0);
+            double value = 0.0;
+            for (std::size_t i = 1; i < n; ++i) {
+                const double above = y[static_cast<std::size_t>(rows[i - 1])];
+                if (!(above > y[static_cast<std::size_t>(rows[i])])) continue;
+                share[i] = 0.1 * above;
+                const GoodRows good(y.data(), above, query.ptr.data(), 1);
+                const StructuredNdcg alone(good, {0.7}, discount, 0);
+                value += share[i] * alone.evaluate_all(Crew(1), query.s.data(), own.data());
+                for (std::size_t k = 0; k < n; ++k) want[k] += share[i] * own[k];
+            }
+            const GoodRows graded(rows.data(), share.data(), query.ptr.data(), 1);
+            const StructuredNdcg loss(graded, {graded.n_splits(0) > 0 ? 0.7 : 0.0}, discount, 0);
+            const double got = loss.evaluate_all(Crew(2), query.s.data(), gradient.data());
+            CHECK(std::fabs(got - value) <= 1e-13 * (1.0 + value));
+            // Of rows of equal score another one may be chosen: only sums over them are the same.
+            for (std::size_t k = 0; k < n; ++k) {
+                double difference = 0.0;
+                for (std::size_t i = 0; i < n; ++i)
+                    if (query.s[i] == query.s[k]) difference += gradient[i] - want[i];
+                CHECK(std::fabs(difference) <= 1e-12);
+            }
+        }
+}
+
 void test_a_sum_adds_its_parts_and_left_out_queries_are_zero() {
     Random random(4);
     const Query query(random, 30, 0.5);
@@ -192,6 +230,7 @@ int main() {
     test_long_queries_equal_the_programme();
     test_the_greedy_counterexample();
     test_the_flat_first_step_of_the_letor_discount();
+    test_grades_add_up_their_thresholds();
     test_a_sum_adds_its_parts_and_left_out_queries_are_zero();
     return marginrank_failures() != 0;
 }

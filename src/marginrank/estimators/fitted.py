@@ -115,7 +115,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
                 "column of y, or take the rows of coef_ apart."
             )
         parameters = {
-            name: value
+            name: _by_name(value)
             for name, value in self.get_params(deep=False).items()
             if name not in _NOT_IN_MODEL and _can_be_written(value)
         }
@@ -347,12 +347,18 @@ def too_few_rows(X: Matrix, least: int) -> MarginRankError:
 
 
 def _can_be_written(value: Any) -> bool:
-    """Whether a parameter goes into a model file: numbers and names, and these by name."""
+    """Whether a parameter goes into a model file: numbers and names, and these by name or number."""
     if isinstance(value, dict):
-        return all(isinstance(name, str) and _can_be_written(one) for name, one in value.items())
+        return all(
+            isinstance(name, str | int | float) and _can_be_written(one) for name, one in value.items()
+        )
     if isinstance(value, tuple):  # a pair of bounds
         return len(value) == 2 and all(_can_be_written(one) for one in value)
     return isinstance(value, str | int | float | np.generic | None)
+
+
+def _by_name(value: Any) -> Any:
+    return {str(name): one for name, one in value.items()} if isinstance(value, dict) else value
 
 
 def _first_difference(names: Sequence[str], known: Sequence[str]) -> str:

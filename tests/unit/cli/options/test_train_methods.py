@@ -58,6 +58,28 @@ def test_rankrls_equals_the_library(run, folder):
     np.testing.assert_array_equal(coef(folder), RankRLS(1e-2, scale="standard").fit(train).coef_)
 
 
+@pytest.mark.parametrize(
+    ("typed", "parameters"),
+    [
+        ([], {}),
+        (["--relevance", "1"], {"relevance": 1.0}),
+        (["--gain", "linear"], {"gain": "linear"}),
+        (["--gain", "0:0,1:1,2:7"], {"gain": {0: 0, 1: 1, 2: 7}}),
+    ],
+    ids=str,
+)
+def test_grades_and_gains_equal_the_library(run, folder, typed, parameters):
+    run("train.txt", "-o", "m.mrk", "--target", "ndcg@5", *typed)
+    train, _ = data(folder)
+    np.testing.assert_array_equal(coef(folder), StructuredRankSVM("ndcg@5", **parameters).fit(train).coef_)
+
+
+@pytest.mark.parametrize("typed", ["log", "0:0,1", "1:1,2:0", "0:-1"])
+def test_gains_that_are_none_are_refused(run, typed):
+    said = run("train.txt", "-o", "m.mrk", "--target", "ndcg", f"--gain={typed}", code=2)
+    assert "neither exponential nor linear nor gains of labels as in 0:0,1:1,2:5" in said
+
+
 @pytest.mark.parametrize(("method", "estimator"), [("rankrls", RankRLS), ("ranksvm", RankSVM)])
 def test_alpha_auto_selects_on_a_narrower_validation_file_by_the_named_metric(run, folder, method, estimator):
     report = json.loads(
