@@ -17,3 +17,7 @@ Graph: TypeAlias = Literal["all", "sampled", "reduced"]
 Regularization: TypeAlias = Literal["tikhonov", "early_stopping", "hybrid"]
 #: What solves least squares.
 LeastSquaresSolver: TypeAlias = Literal["auto", "cg", "direct"]
+#: Rankers that an automatic choice knows by name.
+CandidateName: TypeAlias = Literal[
+    "rankrls", "rankrls-kernel", "ranksvm-squared", "ranksvm-logistic", "ranksvm", "ndcg", "map", "kernel"
+]

@@ -29,6 +29,7 @@ LOG = "session,position,click,propensity,price\na,1,1,1,0.5\na,2,0,0.5,1\nb,1,0,
 # A cluster is started for this one, on whatever address was given.
 NEEDS_A_CLUSTER = {"dask"}
 ARGUMENTS = {
+    "auto": ["data.txt", "-o", "new.mrk", "--cv", "2", "--candidate", "rankrls"],
     "clicks": ["log.csv", "-o", "clicked.npz"],
     "compare": ["data.txt", "scores.txt", "scores.txt"],
     "convert": ["data.txt", "out.csv"],

@@ -19,6 +19,7 @@ BAD_DATA = 1
 
 #: What each command does, in the words of its own help; each is imported when it is called.
 COMMANDS = {
+    "auto": "Train several rankers on DATA, and write the best of them to a file.",
     "clicks": "Make weighted training data of LOG, a table of what was shown and clicked.",
     "compare": "Compare SCORES, of which there are two or more, on the queries of DATA.",
     "convert": "Read SOURCE and write it to DESTINATION in another format.",

@@ -148,7 +148,8 @@ class AutoRanker(Ranker):
             As in :class:`RankSVM`.
         callbacks : callable or list of callables, optional
             Each is called with a ``Progress`` after every iteration of every candidate; one that returns True
-            ends the fit that is under way.
+            ends the fit that is under way. Where it has a method ``begin_candidate(name, number, total)``,
+            that is called before each of them.
 
         Returns
         -------
@@ -170,9 +171,10 @@ class AutoRanker(Ranker):
             trial = _Trial(search, data)
             best.set_best = lambda: self._set_tried(trial, so_far=True)
             started = perf_counter()
-            for name, ranker in named:
+            for number, (name, ranker) in enumerate(named, start=1):
                 reason = self._why_not(ranker, data, trial, perf_counter() - started)
                 if reason is None:
+                    _say_that_it_begins(heard, name, number, len(named))
                     trial.run(name, self._prepared(ranker, trial, data), heard)
                 else:
                     trial.left_out.append((name, reason))
@@ -285,6 +287,14 @@ class AutoRanker(Ranker):
         """Draw the validation curve of the chosen ranker, as its own ``plot_search`` does."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.plot_search()
+
+
+def _say_that_it_begins(callbacks: Sequence[Any], name: str, number: int, total: int) -> None:
+    """Tell callbacks that show progress over the whole which candidate is the next one."""
+    for callback in callbacks:
+        begin = getattr(callback, "begin_candidate", None)
+        if begin is not None:
+            begin(name, number, total)
 
 
 def _check_folds(cv: Any, data: RankingData) -> None:

@@ -86,14 +86,12 @@ class CandidateTable(Sequence[CandidateResult]):
         return str(self)
 
     def __str__(self) -> str:
-        header, lines = self.cells()
+        # Without its options, which are long and the same for all; ``metric`` has them.
+        figure = self.metric.split("(")[0]
+        header = ["candidate", figure, "std. error", "to the best", "std. error", "alpha", ""]
+        lines = [_cells(row) for row in self.rows]
         widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
         return "\n".join(_line(cells, widths) for cells in (header, *lines))
-
-    def cells(self) -> tuple[list[str], list[list[str]]]:
-        """Return the header and the rows, each cell as people read it."""
-        header = ["candidate", self.metric, "std. error", "to the best", "std. error", "alpha", ""]
-        return header, [_cells(row) for row in self.rows]
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a dictionary for each candidate, in JSON values, as data frames are made of."""

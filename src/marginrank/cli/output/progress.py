@@ -75,6 +75,25 @@ class TrainingBar(_Bar):
         self._bar.update(self._task, completed=done if self._fills else None, figures="  ".join(figures))
 
 
+class CandidateBar(_Bar):
+    """A callback that says which of several candidates is under way, and how far it is."""
+
+    def __init__(self) -> None:
+        super().__init__("choosing")
+        self._task = self._bar.add_task("choosing", total=1.0, figures="")
+        self._said = ""
+
+    def begin_candidate(self, name: str, number: int, total: int) -> None:
+        """Show that another candidate begins."""
+        self._said = f"{name}, {number} of {total}"
+        self._bar.update(self._task, completed=(number - 1) / total, figures=self._said)
+
+    def __call__(self, state: State) -> None:
+        """Show one state of a candidate."""
+        alpha = f"  alpha {state.alpha:.1e}" if state.alpha else ""
+        self._bar.update(self._task, figures=f"{self._said}  pass {state.passes:.0f}{alpha}")
+
+
 class PathBar(_Bar):
     """A callback that fills a bar as a path goes down, in the logarithm of alpha."""
 
