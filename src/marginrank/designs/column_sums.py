@@ -35,7 +35,7 @@ _LARGE = 2.0**400
 class CountedRows(NamedTuple):
     """How rows count: their queries, None where all are one, and weights, None where these are 1.
 
-    ``ends`` tells whether the first and the last query begin before these rows, or go on after them.
+    ``ends`` says whether the first and the last query begin before these rows, or end after them.
     ``unit`` has a factor for each column.
     """
 
@@ -64,7 +64,7 @@ class ColumnSums:
 
     ``table`` has a row for each of the kernel's fields, and ``figures`` the weight of the rows, their number,
     and the entries of the longest one. A query that other rows belong to as well is open: it is not in the
-    squares within queries. ``open_queries`` tells which are, ``open_weight`` what their rows here weigh, and
+    squares within queries. ``open_queries`` says which are, ``open_weight`` what their rows here weigh, and
     ``open_moments``, of shape (n_open, 3, n_columns), their references, means and squares.
     """
 
@@ -88,7 +88,7 @@ class ColumnSums:
             moments[border - 1], weights[border - 1] = _of_query(moments[both], weights[both])
             queries, weights = np.delete(queries, border), np.delete(weights, border)
             moments = np.delete(moments, border, axis=0)
-        # Those between are whole now; whether the first and the last are, the rows around will tell.
+        # Those between are whole now; whether the first and the last are, depends on the rows around.
         table[_WITHIN] += moments[1:-1, -1].sum(axis=0)
         ends = np.unique((0, len(queries) - 1)) if len(queries) else np.empty(0, dtype=np.int64)
         together = np.array([weight, figures[:, 1].sum(), figures[:, 2].max()])

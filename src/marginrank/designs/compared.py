@@ -29,7 +29,7 @@ _MOST_VALUES = 1 << 24
 _FIRST_PAIRS = 1024
 
 
-#: A design of columns as they are, but for a shift, which can tell about them.
+#: A design of columns as they are, but for a shift, with what is known of them.
 PlainDesign = MatrixDesign | ChunkedDesign | RemoteDesign
 
 

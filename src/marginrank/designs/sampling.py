@@ -127,7 +127,7 @@ def products_pay(n_rows: int, n_cols: int, pass_work: float, further_work: float
     pass_work : float
         Multiplications of one pass over all rows.
     further_work : float
-        Multiplications beside those of the products and of their factorisation.
+        Multiplications in addition to those of the products and of their factorisation.
 
     Examples
     --------

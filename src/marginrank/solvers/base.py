@@ -141,7 +141,7 @@ class Solver(Protocol):
         planes: Any = None,
         memories: Any = None,
     ) -> SolverResult:
-        """Minimise; never raises for slow convergence, the result's ``status`` tells.
+        """Minimise; never raises for slow convergence, the result's ``status`` says what ended the run.
 
         ``planes`` and ``memories`` hold what was learnt of the same risk at other alphas; solvers add to what
         they use.

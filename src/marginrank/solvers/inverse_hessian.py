@@ -91,8 +91,8 @@ class InverseHessian:
     def visit(self, w: Vector, gradient: Vector) -> None:
         """Learn from the gradient at one place and at the place visited before, if there is one.
 
-        Where a run goes on from what another one has learnt, the way from the end of one to the start of the
-        other teaches as well: on text that saves a twentieth of the passes of a path.
+        Where a run continues from what another one has learnt, the way from the end of one to the start of
+        the other teaches as well: on text that saves a twentieth of the passes of a path.
         """
         if self._place is not None:
             self.update(w - self._place[0], gradient - self._place[1])

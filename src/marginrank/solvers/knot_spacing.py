@@ -9,7 +9,7 @@ from marginrank.types import Vector
 
 # How far the knots lie apart at eps = 1e-3; what models between them miss grows with the distance. Farther
 # apart they need as many solutions between them, closer each one costs its start.
-# Planes beside those that are needed let them lie farther apart.
+# More planes than are needed let them lie farther apart.
 _FACTOR, _FACTOR_WITH_PLANES, _GROWTH = 1.6, 1.9, 1.0 / 6.0
 # At large alpha a model is hardly more than the gradient at zero over alpha, and a start is often all that a
 # solution takes. At small alpha starts are worse, and models between knots need knots of their own. By this

@@ -81,8 +81,9 @@ def search(
 
     Notes
     -----
-    Close to the minimum, what a step gains is less than the values are right to, while slopes still tell:
-    there a value that is not known to be higher is low enough (Hager and Zhang, SIAM J. Optim. 16, 2005).
+    Close to the minimum, what a step gains is less than the values are right to, while slopes are right
+    still: there a value that is not known to be higher is low enough (Hager and Zhang, SIAM J. Optim. 16,
+    2005).
     """
     if not slope < 0.0:
         return None
@@ -105,7 +106,7 @@ def search(
 
 
 def _is_lower(trial: Trial, start: Point, slope: float, first_step: float) -> bool:
-    """Whether the value of a trial fell far enough, or as far as values can tell.
+    """Whether the value of a trial fell far enough, or as far as values are right.
 
     What the first step promises decides whether they can: every promise is below their rounding once steps
     are short enough, as at a kink, where short steps lead nowhere.

@@ -159,7 +159,7 @@ class ShiftedCG:
         product = self._equations.product(np.ascontiguousarray(seed))
         product += self.alphas[self._seed] * seed
         curvature = _products(seed, product)
-        # A target that is solved exactly has no direction left; the others go on without it.
+        # A target that is solved exactly has no direction left; the others continue without it.
         moving = (self._squared > 0.0) & (curvature > 0.0)
         step = np.where(moving, self._squared / np.where(moving, curvature, 1.0), 0.0)
         residual = self._residual[:, : self._n] - step[:, None] * product

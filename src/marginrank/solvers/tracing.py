@@ -31,7 +31,7 @@ from marginrank.types import Vector
 
 _FEW_FEATURES = 1000  # up to here knots lie evenly, as ``knot_spacing`` says
 # Parts of eps: what a solution goes down to, and what every node must reach, so that lines from there go
-# somewhere: a node that only just reaches eps proves nothing beside it.
+# somewhere: a node that only just reaches eps proves nothing around it.
 _SOLVED, _PROVED = 0.8, 0.95
 _QP_PRECISION = 0.02
 # What rounding adds to a value when the path is done must fit into what is left of eps.
@@ -65,7 +65,7 @@ class PathTracer:
     memories : list of InverseHessian, optional
         As in :class:`QuasiNewton`; the path leaves its last one there.
     combine : bool, default=True
-        Start each solution at the best combination of the last models, and take planes beside those that are
+        Start each solution at the best combination of the last models, and take more planes than are
         needed: fewer passes, more evaluations of the loss.
     callback : callable, optional
         Receives the ``Progress`` of every solution; returning True ends the path there.
@@ -91,7 +91,7 @@ class PathTracer:
     passes : float
         Passes over X.
     n_solutions, n_cuts : int
-        Problems solved, and planes taken beside them.
+        Problems solved, and further planes taken.
     """
 
     def __init__(
@@ -280,7 +280,7 @@ class PathTracer:
     def _prove_by_planes(
         self, point: Point, node: Node, lower: Knot, upper: Knot, hole: tuple[float, float]
     ) -> bool:
-        """Whether the value at a node is within eps, if need be with planes from there and beside it."""
+        """Whether the value at a node is within eps, if need be with planes from there and around it."""
         if self.lines.prove(node, _PROVED * self._eps):
             return True
         points = [*self._beside(lower, upper, hole), point]

@@ -63,13 +63,12 @@ class DiskDataset(RankingData):
             raise MarginRankError(
                 reason if reason.startswith(str(path)) else f"{path}: the parts do not fit together: {reason}"
             ) from None
-        names = gate.check_feature_names(manifest.feature_names, manifest.n_features)
         bounds = offsets(np.array(list(map(chunk_rows, manifest.chunks))))
         if os.name == "posix" and sys.byteorder == "little":  # on other systems the kernels cannot read files
             passes = PassLoader(reader.load_for_pass, reader.read_ahead)
         X = ChunkedMatrix(reader.load, bounds, manifest.n_features, np.dtype(manifest.dtype), passes=passes)
         self._set(path=path, labels=manifest.labels, _manifest=manifest, _verify=verify, _reader=reader)
-        self._set(X=X, feature_names=names, allow_nonfinite=False, **vectors)
+        self._set(X=X, allow_nonfinite=False, **vectors)
 
     def __repr__(self) -> str:
         pairs = "" if self.pairs is None else f"n_pairs={len(self.pairs)}, "
@@ -174,8 +173,9 @@ def _reopened(path: Path, verify: bool) -> DiskDataset:
 def _vectors(path: Path, manifest: Manifest, *, verify: bool) -> dict[str, Any]:
     """Return everything that is in memory: read first, then checked."""
     found = [_small_arrays(path, chunk, verify=verify) for chunk in manifest.chunks]
-    names = ("y", "weight", "query_weight", "query_sizes")
-    y, weight, query_weight, sizes = (_together(found, name) for name in names)
+    y, weight, query_weight, sizes = (
+        _together(found, name) for name in ("y", "weight", "query_weight", "query_sizes")
+    )
     ids = None if manifest.n_queries is None else _query_ids(path, manifest, found)
     stored: dict[str, NDArray[Any]] = {}
     if manifest.pairs is not None:
@@ -189,7 +189,8 @@ def _vectors(path: Path, manifest: Manifest, *, verify: bool) -> dict[str, Any]:
         pairs = dict(zip(pairs, gate.check_pairs(*given), strict=True))
     labels = None if y is None else gate.check_labels(y, n)
     queries = LabelledQueries(groups, labels, None, gate.check_weights(weight, n), query_weight)
-    return {"queries": queries, **pairs}
+    names = gate.check_feature_names(manifest.feature_names, manifest.n_features)
+    return {"queries": queries, "feature_names": names, **pairs}
 
 
 def _query_ids(path: Path, manifest: Manifest, found: list[dict[str, NDArray[Any]]]) -> NDArray[Any]:

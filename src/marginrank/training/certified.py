@@ -27,7 +27,7 @@ _DEAREST_STEP = 20.0
 # 21 queries (OHSUMED) the search is up to 0.017 behind the best of 21 alphas solved separately with 1e-2, and
 # 0.004 with this, for 1.6 times the passes.
 SELECTION_EPS = 2e-3
-# Where the path ends early, a default grid goes on from one of so many alphas to the next.
+# Where the path ends early, a default grid continues with one of so many alphas.
 _COARSE = 8
 
 

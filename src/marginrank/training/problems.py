@@ -69,7 +69,7 @@ class Space(Protocol):
         """Return the design, in raw units, of other rows, which will be scored more than once."""
 
     def reads_cost_most(self) -> bool:
-        """Whether a read of X costs so much beside all else that folds had better share it."""
+        """Whether a read of X costs so much more than all else that folds had better share it."""
 
     def products_of_folds(self, problem: Problem, rows: list[Rows | None]) -> ProductsOfFolds:
         """Return what makes the products of folds of these rows together."""
@@ -236,7 +236,7 @@ class Problem:
     def folds(self, search: Search, n_jobs: int | None) -> Iterator[tuple[Problem, HeldOut]]:
         """Return parts, as a search asks for, each with what it holds out: queries, rows or pairs."""
         if self.from_pairs:
-            # Held-out pairs tell the share of them in wrong order.
+            # The figure of held-out pairs is the share of them in wrong order.
             for train, test in search.pair_folds(len(self._pairs.pairs)):
                 yield self.part(train), HeldOut(None, partial(wrong_share, self.data.training_pairs(test)))
             return
@@ -311,7 +311,7 @@ class RawColumns:
         return ChunksTogether(self.X, rows, problem.transform.within_products, n_threads=self.n_threads)
 
     def release(self) -> None:
-        """Nothing is held beside X."""
+        """There is nothing but X."""
 
 
 def products_together(
