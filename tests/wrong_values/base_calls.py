@@ -71,7 +71,15 @@ NOT_CALLED = {
             "datasets.ClickLog",
             "datasets.Sample",
         ),
-        *("data.TrainingView", "inspection.Inspection", "io.Format", "io.Pairs", "io.Qrels", "io.Run"),
+        *(
+            "data.TrainingView",
+            "inspection.Inspection",
+            "io.Format",
+            "io.Judgements",
+            "io.Pairs",
+            "io.Qrels",
+            "io.Run",
+        ),
         *(
             "metrics.Evaluation",
             "model_selection.Selection",
@@ -476,6 +484,7 @@ def _file_calls(folder: Path) -> dict[str, list[Call]]:
     mio.dump_pairs(PAIRED, pairs)
     sources = {
         "load_group": b"2\n2\n",
+        "load_judgements": b"query,docid,rating\nq,a,1\nq,b,0\n",
         "load_npz": npz.getvalue(),
         "load_pairs": pairs.getvalue(),
         "load_qrels": b"1 0 a 1\n",

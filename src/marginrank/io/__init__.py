@@ -6,6 +6,7 @@ all, or a binary file object. Every error names the file and, where it is text, 
 
 from marginrank.io.dataset import convert_to_dataset, open_dataset, write_dataset
 from marginrank.io.formats import FORMATS, Format, format_of, read, write
+from marginrank.io.judgements import Judgements, load_judgements
 from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor
 from marginrank.io.npz import dump_npz, load_npz
@@ -20,6 +21,7 @@ __all__ = [
     "FORMATS",
     "DiskDataset",
     "Format",
+    "Judgements",
     "Pairs",
     "Qrels",
     "Run",
@@ -35,6 +37,7 @@ __all__ = [
     "dump_weight",
     "format_of",
     "load_group",
+    "load_judgements",
     "load_letor",
     "load_npz",
     "load_pairs",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 import click
+import numpy as np
 
 from marginrank.cli import interrupts
 from marginrank.cli.command import MOST_USED, Command, option
@@ -22,25 +23,27 @@ from marginrank.cli.options import shared as options
 from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.cli.output.printing import counted, print_json
 from marginrank.data import RankingData
-from marginrank.io import DiskDataset
+from marginrank.io import DiskDataset, Judgements
+from marginrank.io.judgements import COMBINATIONS
 
 _EVERY = tuple(FILE_KINDS)
+_WRITTEN = tuple(name for name, kind in FILE_KINDS.items() if kind.holds)
 
 
 @click.command(cls=Command)
 @click.argument("source")
 @click.argument("destination")
-@reading_options("--from", formats=_EVERY, help="Format of SOURCE, if its ending does not tell.")
+@reading_options("--from", "--format", formats=_EVERY, help="Format of SOURCE, if its ending does not tell.")
 @option(
     "--to",
     group=MOST_USED,
-    type=click.Choice(_EVERY),
+    type=click.Choice(_WRITTEN),
     help="Format of DESTINATION, if its ending does not tell.",
 )
 @option(
     "--data",
     group=MOST_USED,
-    help="The rows that SOURCE is about: for scores, run, qrels, pairs, group and weight.",
+    help="The rows that SOURCE is about: for scores, run, qrels, quepid, pairs, group and weight.",
 )
 @options.pairs_by
 @option(
@@ -54,6 +57,14 @@ _EVERY = tuple(FILE_KINDS)
 @option(
     "--unjudged", group="Data", type=float, help="Label of rows that the qrels do not name; else an error."
 )
+@option(
+    "--combine",
+    group="Data",
+    type=click.Choice(COMBINATIONS),
+    default="mean",
+    show_default=True,
+    help="What to make of several ratings of a document (quepid).",
+)
 @option("--tag", group="Data", default="marginrank", show_default=True, help="Name of a run that is written.")
 @writing_options
 @options.as_json
@@ -66,6 +77,7 @@ def convert(
     pairs_by: str,
     write_pairs_by: str,
     unjudged: float | None,
+    combine: str,
     tag: str,
     chunk: int | None,
     chunk_rows: int | None,
@@ -79,7 +91,8 @@ def convert(
     mrd, a folder of chunks for data that outgrow memory. From letor, csv and parquet to mrd and back, a piece
     at a time is in memory. After Ctrl-C the writing of an mrd goes on with --resume.
     Files about the rows of ranking data, which --data names: TREC qrels (labels) and run (scores by document
-    id), scores (one a line), pairs (winner,loser[,weight[,margin]]), group (.query, .group) and weight.
+    id), quepid (CSV of ratings by one or several raters, whose agreement is reported), scores (one a line),
+    pairs (winner,loser[,weight[,margin]]), group (.query, .group) and weight.
 
     What DESTINATION cannot hold is left out, with a warning; if that is what SOURCE is about, it is an error.
 
@@ -91,6 +104,7 @@ def convert(
       marginrank convert a.scores a.run --data test.txt --tag mine
       marginrank convert a.run a.scores --data test.txt
       marginrank convert new.qrels new.txt --data test.txt --unjudged 0
+      marginrank convert judgements.csv train.txt --format quepid --data docs.txt
       marginrank convert prefs.csv docs.npz --from pairs --data docs.txt
     """
     if destination == "-" and to is None:
@@ -100,17 +114,19 @@ def convert(
     kind = to or format_named(destination)
     if kind is None:
         raise click.UsageError(
-            f"The ending of {destination} stands for no format; say it with --to: {', '.join(FILE_KINDS)}."
+            f"The ending of {destination} stands for no format; say it with --to: {', '.join(_WRITTEN)}."
         )
     writing = Writing(chunk, chunk_rows, overwrite, resume)
     writing.check(kind)
     keep_apart([destination], [source, data])
     read_as = source_format(source, reading)
     lost: list[str] = []
+    judgements: Judgements | None = None
     if kind == "mrd" and read_as in STREAMED and "-" not in (source, destination) and data is None:
         rows: RankingData = stream_to_disk(source, read_as, destination, reading, writing)
     else:
-        content = read_content(source, reading, data, pairs_by=pairs_by, unjudged=unjudged)
+        content = read_content(source, reading, data, pairs_by=pairs_by, unjudged=unjudged, combine=combine)
+        judgements = content.judgements
         lost, rows = lost_parts(content, kind), content.data
         if kind == "mrd":
             rows = write_to_disk(rows, destination, writing)
@@ -119,15 +135,32 @@ def convert(
                 write_content(content, destination, kind, pairs_by=write_pairs_by, tag=tag)
     if lost:
         click.echo(f"Warning: {kind} files cannot hold {', '.join(lost)}; left out.", err=True)
-    _report(rows, {"source": source, "destination": destination, "format": kind}, lost, as_json)
+    files = {"source": source, "destination": destination, "format": kind}
+    _report(rows, files, lost, judgements, as_json)
 
 
-def _report(rows: RankingData, files: dict[str, str], lost: list[str], as_json: bool) -> None:
+def _report(
+    rows: RankingData, files: dict[str, str], lost: list[str], judgements: Judgements | None, as_json: bool
+) -> None:
     sizes = {"rows": rows.n_rows, "queries": rows.n_queries, "features": rows.n_features}
     if files["format"] == "mrd":
         sizes["chunks"] = cast(DiskDataset, rows).n_chunks
+    raters: dict[str, float] = {}
+    if judgements is not None:
+        raters = {name: getattr(judgements, name) for name in ("n_ratings", "agreement", "alpha")}
     if as_json:
-        print_json({**files, **sizes, "left_out": lost})
+        print_json({**files, **sizes, "left_out": lost, **raters})
     else:
+        if judgements is not None:
+            click.echo(_agreement(judgements), err=True)
         nouns = ("row", "query", "feature", "chunk")
         click.echo(", ".join(map(counted, sizes.values(), nouns)), err=True)
+
+
+def _agreement(found: Judgements) -> str:
+    """Return how far raters agree, in a line."""
+    start = f"{counted(found.n_ratings, 'rating')} of {counted(len(found.label), 'document')}"
+    if np.isnan(found.agreement):
+        return f"{start}; no document has two"
+    alpha = "undefined" if np.isnan(found.alpha) else f"{found.alpha:.3f}"
+    return f"{start}; two raters agree on {found.agreement:.1%}, Krippendorff's alpha {alpha}"

@@ -49,6 +49,7 @@ class Content:
     data: RankingData
     scores: NDArray[np.float64] | None = None
     about: str = "features"
+    judgements: formats.Judgements | None = None
 
     def parts(self) -> list[str]:
         """Return what there is, in words."""
@@ -70,7 +71,7 @@ class _Kind(NamedTuple):
 
 
 def read_content(
-    path: str, reading: Reading, data: str | None, *, pairs_by: str, unjudged: float | None
+    path: str, reading: Reading, data: str | None, *, pairs_by: str, unjudged: float | None, combine: str
 ) -> Content:
     """Read a file, and the data that it is about where it holds none itself."""
     kind = source_format(path, reading)
@@ -86,7 +87,7 @@ def read_content(
     if path == data == "-":
         raise click.UsageError("Only one of the inputs can come from standard input.")
     rows = read_data(data, replace(reading, format=None))
-    return add(rows, path, pairs_by=pairs_by, unjudged=unjudged)
+    return add(rows, path, pairs_by=pairs_by, unjudged=unjudged, combine=combine)
 
 
 def source_format(path: str, reading: Reading) -> str:
@@ -162,6 +163,14 @@ def _add_qrels(data: RankingData, path: str, *, unjudged: float | None, **_: Any
     return Content(rebuilt(data, qid=data.qid, y=labels), about="labels")
 
 
+def _add_judgements(
+    data: RankingData, path: str, *, unjudged: float | None, combine: Any, **_: Any
+) -> Content:
+    found = formats.load_judgements(source_of(path), combine=combine)
+    labels = _joined(data, path, found.qid, found.docid, found.label, "judgement", unjudged)
+    return Content(rebuilt(data, qid=data.qid, y=labels), about="labels", judgements=found)
+
+
 def _add_pairs(data: RankingData, path: str, *, pairs_by: str, **_: Any) -> Content:
     found = read_pairs(data, path, pairs_by)
     parts = {"pairs": found.pairs, "pair_weight": found.weight, "pair_margin": found.margin}
@@ -231,6 +240,7 @@ FILE_KINDS: dict[str, _Kind] = {
     "csv": _Kind((), frozenset(_ROWS | {"row weights", "feature names"}), None),
     "parquet": _Kind((), frozenset(_ROWS | {"row weights", "feature names"}), None),
     "qrels": _Kind((".qrels",), frozenset({"labels"}), _add_qrels),
+    "quepid": _Kind((".quepid", ".quepid.csv"), frozenset(), _add_judgements),
     "run": _Kind((".run",), frozenset({"scores"}), _add_run),
     "scores": _Kind((".scores",), frozenset({"scores"}), _add_scores),
     "pairs": _Kind((".pairs",), frozenset({"pairs"}), _add_pairs),
