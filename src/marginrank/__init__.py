@@ -69,6 +69,7 @@ _MODULES = {
     "export",
     "feature_maps",
     "inspection",
+    "intervals",
     "io",
     "metrics",
     "model",

@@ -28,6 +28,7 @@ from marginrank import (
     datasets,
     feature_maps,
     inspection,
+    intervals,
     metrics,
     model,
     model_selection,
@@ -61,6 +62,7 @@ NOT_CALLED = {
             "explanation.PermutationImportance",
             "explanation.RowExplanations",
         ),
+        "intervals.CoefficientIntervals",
         *("export.CheckedRows", "export.Export", "export.ExportCheck"),
         *(
             "comparison.Comparison",
@@ -533,6 +535,18 @@ def _file_calls(folder: Path) -> dict[str, list[Call]]:
     }
 
 
+def _interval_calls() -> dict[str, list[Call]]:
+    given = {"ranker": RankRLS(alpha=0.1), "data": DATA, "n_boot": 2}
+    found = intervals.coefficient_intervals(**given)
+    return {
+        "intervals.coefficient_intervals": [
+            Call(intervals.coefficient_intervals, given),
+            Call(intervals.coefficient_intervals, {**given, "ranker": RankSVM(alpha=0.1)}, ("tol",)),
+        ],
+        "intervals.CoefficientIntervals.plot": [Call(lambda **k: _closed(found.plot(**k)), {})],
+    }
+
+
 def _cluster_calls() -> dict[str, list[Call]]:
     """Calls that are refused before a cluster is needed; the valid one stops there."""
     return {"distributed.DaskRanker": [Call(DaskRanker, {"estimator": RankSVM()})]}
@@ -548,5 +562,6 @@ def calls(folder: Path) -> dict[str, list[Call]]:
         **_model_calls(folder),
         **_metric_calls(),
         **_file_calls(folder),
+        **_interval_calls(),
         **_cluster_calls(),
     }

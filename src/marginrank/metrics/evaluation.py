@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from marginrank.data import validation as gate
 from marginrank.data.labels import LabelledQueries
 from marginrank.exceptions import MarginRankError
+from marginrank.metrics.bootstrap import check_level, mean_interval
 from marginrank.metrics.evaluator import Evaluator, weighted_mean
 from marginrank.metrics.metric import Metric
 from marginrank.metrics.names import check_flavor, parse_metric, parse_metrics, spell_metric
@@ -47,6 +48,10 @@ class Evaluation(Mapping[str, float]):
     mean_weights : dict of str to (ndarray of shape (n_queries,) or None)
         What the queries count in the mean of each metric: their weights, which ``pairwise_error`` multiplies
         by their numbers of pairs; None where they count alike.
+    level : float or None
+        Of the intervals, such as 0.95; None where none were asked for.
+    intervals : dict of str to (float, float)
+        Ends of the interval of each mean, by bootstrap over queries; NaN where fewer than two queries count.
 
     Examples
     --------
@@ -67,6 +72,7 @@ class Evaluation(Mapping[str, float]):
         empty: NDArray[np.bool_],
         tied: NDArray[np.bool_],
         flavor: str,
+        level: float | None = None,
     ) -> None:
         self.metrics = metrics
         self.per_query = per_query
@@ -78,6 +84,12 @@ class Evaluation(Mapping[str, float]):
         self.empty_counts = {name: int(row.sum()) for name, row in zip(metrics, empty, strict=True)}
         self.n_tied = int(tied.sum())
         self.flavor = flavor
+        self.level = level
+        self.intervals: dict[str, tuple[float, float]] = {}
+        if level is not None:
+            self.intervals = {
+                name: mean_interval(values, mean_weights[name], level) for name, values in per_query.items()
+            }
         self._means = {name: weighted_mean(values, mean_weights[name]) for name, values in per_query.items()}
 
     def __getitem__(self, name: str | Metric) -> float:
@@ -96,10 +108,22 @@ class Evaluation(Mapping[str, float]):
 
     def __repr__(self) -> str:
         width = max(map(len, [*self, "queries"]))
-        lines = [f"{name:<{width}}  {_round(value)}" for name, value in self.items()]
+        lines = [f"{name:<{width}}  {_round(value)}{self._ends(name)}" for name, value in self.items()]
         counts = f"{self.n_queries:,} ({self.n_empty:,} empty, {self.n_tied:,} tied)"
         flavor = "" if self.flavor == "standard" else f", flavor {self.flavor!r}"
         return "\n".join([*lines, f"{'queries':<{width}}  {counts}{flavor}"])
+
+    def _ends(self, name: str) -> str:
+        if self.level is None:
+            return ""
+        low, high = self.intervals[name]
+        return f"  ({_round(low)} to {_round(high)})"
+
+    def _plain_intervals(self) -> dict[str, Any]:
+        if self.level is None:
+            return {}
+        ends = {name: None if np.isnan(ends[0]) else list(ends) for name, ends in self.intervals.items()}
+        return {"level": self.level, "intervals": ends}
 
     def to_dict(self) -> dict[str, Any]:
         """Return means and counts as plain Python values, for JSON; a mean over no query is None.
@@ -112,6 +136,7 @@ class Evaluation(Mapping[str, float]):
         """
         return {
             "metrics": {name: None if np.isnan(value) else value for name, value in self.items()},
+            **self._plain_intervals(),
             "flavor": self.flavor,
             "n_queries": self.n_queries,
             "n_empty": self.n_empty,
@@ -130,6 +155,7 @@ def evaluate(
     flavor: str = "standard",
     query_weight: Any = None,
     docid: Any = None,
+    intervals: float | None = None,
     n_jobs: int | None = None,
 ) -> Evaluation:
     """Evaluate scores: each metric for every query, then the mean over queries.
@@ -152,6 +178,8 @@ def evaluate(
         The tool whose conventions hold where a name leaves them open.
     docid : array-like of shape (n_rows,), optional
         Document ids; needed by ``ties=docid`` (the flavor ``trec``) and compared as text.
+    intervals : float, optional
+        Such as 0.95: also give intervals of the means, by bootstrap over queries (2,000 draws, fixed seed).
     n_jobs : int, optional
         Threads to use; the result does not depend on it.
 
@@ -195,6 +223,7 @@ def evaluate(
         empty=found.empty[0],
         tied=found.tied[0],
         flavor=flavor,
+        level=None if intervals is None else check_level(intervals, "intervals"),
     )
 
 

@@ -38,6 +38,13 @@ from marginrank.metrics import evaluate as evaluate_scores
     type=click.Path(dir_okay=False),
     help="Also write a CSV row for each query.",
 )
+@option(
+    "--intervals",
+    group="Output",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="LEVEL",
+    help="Also intervals of the means, by bootstrap over queries; 0.95, say.",
+)
 @reading_options()
 @over_workers
 @options.jobs
@@ -48,6 +55,7 @@ def evaluate(
     metrics: tuple[str, ...],
     flavor: str,
     per_query: str | None,
+    intervals: float | None,
     reading: Reading,
     workers: Workers | None,
     n_jobs: int | None,
@@ -60,7 +68,7 @@ def evaluate(
     \b
     Examples:
       marginrank evaluate test.txt scores.txt -m ndcg@10 -m map --per-query out.csv
-      marginrank evaluate test.txt model.mrk
+      marginrank evaluate test.txt model.mrk --intervals 0.95
       marginrank evaluate test.mrd model.mrk --dask tcp://scheduler:8786
     """
     if [*data, scores].count("-") > 1:
@@ -70,7 +78,7 @@ def evaluate(
     keep_apart([per_query], [*data, scores])
     rows, values = _scored(data, scores, reading, workers, n_jobs)
     labelled(rows, data[0])
-    found = measure(rows, values, metrics, flavor, n_jobs)
+    found = measure(rows, values, metrics, flavor, n_jobs, intervals)
     if per_query is not None:
         write_per_query(per_query, found)
     if as_json:
@@ -98,7 +106,12 @@ def _scored(
 
 
 def measure(
-    data: RankingData, scores: Any, metrics: tuple[str, ...], flavor: str, n_jobs: int | None
+    data: RankingData,
+    scores: Any,
+    metrics: tuple[str, ...],
+    flavor: str,
+    n_jobs: int | None,
+    intervals: float | None = None,
 ) -> Evaluation:
     """Evaluate scores of labelled data."""
     return evaluate_scores(
@@ -108,6 +121,7 @@ def measure(
         metrics=list(metrics),
         flavor=flavor,
         docid=known_docids(data),
+        intervals=intervals,
         n_jobs=n_jobs,
     )
 
@@ -116,6 +130,7 @@ def summary(found: Evaluation) -> dict[str, Any]:
     """Return what JSON output says of an evaluation."""
     return {
         "metrics": dict(found),
+        **({} if found.level is None else {"level": found.level, "intervals": found.intervals}),
         "flavor": found.flavor,
         "n_queries": found.n_queries,
         "n_empty": found.n_empty,
@@ -126,8 +141,13 @@ def summary(found: Evaluation) -> dict[str, Any]:
 
 def print_evaluation(title: str, found: Evaluation) -> None:
     """Print the means, and how many queries were empty or tied."""
+    header, ends = ["metric", "mean", "empty queries"], found.intervals
     rows = [[name, rounded(value), f"{found.empty_counts[name]:,}"] for name, value in found.items()]
-    print_table(title, ["metric", "mean", "empty queries"], rows)
+    if found.level is not None:
+        header.insert(2, f"{found.level:.4g} interval")
+        for row in rows:
+            row.insert(2, " to ".join(map(rounded, ends[row[0]])))
+    print_table(title, header, rows)
     click.echo(f"{counted(found.n_queries, 'query')}, {found.n_tied:,} with ties; flavor {found.flavor}")
 
 
