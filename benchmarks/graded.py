@@ -11,6 +11,9 @@ graded one over the binary one, against the number of thresholds.
 
     MARGINRANK_DATA=... python benchmarks/graded.py
     python benchmarks/graded.py --time
+    python benchmarks/graded.py --picture docs/images/graded.png
+
+The picture is of made data: one column tells label 0 from the others, another one tells these apart.
 """
 
 from __future__ import annotations
@@ -30,6 +33,8 @@ from marginrank import RankingData, StructuredRankSVM
 from marginrank.data.labels import LabelledQueries
 from marginrank.exceptions import ZeroModelWarning
 from marginrank.losses.structured import StructuredLoss, TargetOptions, structured_loss
+from marginrank.losses.structured.discounts import discount_table
+from marginrank.losses.structured.thresholds import graded_queries, ndcg_shares
 from marginrank.metrics import evaluate
 from structured_tables import Fold, read_folds
 
@@ -133,6 +138,59 @@ def times() -> None:
                 )
 
 
+def made_data(seed: int, n_queries: int, size: int = 30) -> RankingData:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_queries * size, 5))
+    good = X[:, 0] + 0.5 * rng.standard_normal(len(X)) > 0.5
+    how = np.digitize(X[:, 1] + 0.5 * rng.standard_normal(len(X)), [-0.5, 0.5, 1.2])
+    return RankingData(X, np.where(good, 1 + how, 0), qid=np.arange(len(X)) // size)
+
+
+def weight_of_thresholds(data: RankingData, options: TargetOptions, labels: np.ndarray) -> np.ndarray:
+    """Return what each label counts as a threshold, as a mean over queries."""
+    view = data.training_view()
+    queries = graded_queries(options.gains(view.y), view.query_ptr)
+    discount = discount_table(options.discount, int(np.diff(view.query_ptr).max()))
+    shares = ndcg_shares(queries, discount, view.query_ptr)[1:]
+    above = view.y[queries.order][:-1]
+    return np.array([shares[above == label].sum() for label in labels]) / (len(view.query_ptr) - 1)
+
+
+def draw(file: str) -> None:
+    from matplotlib.figure import Figure
+
+    training, test, labels = made_data(0, 100), made_data(1, 2000), np.arange(1, 5)
+    kinds = {
+        "labels from 1 on are good": ({"relevance": 1}, np.array([1.0, 0.0, 0.0, 0.0]), "#999999"),
+        'grades, gain="linear"': ({"gain": "linear"}, None, "#56a0d3"),
+        'grades, gain="exponential"': ({}, None, "#c2410c"),
+    }
+    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for k, (name, (parameters, weight, color)) in enumerate(kinds.items()):
+        model = StructuredRankSVM("ndcg@10", alpha=1e-2, **parameters).fit(training)
+        if weight is None:
+            gain = parameters.get("gain", "exponential")
+            weight = weight_of_thresholds(training, TargetOptions(graded=True, gain=gain), labels)
+        left.bar(labels + 0.27 * (k - 1), weight, 0.25, color=color, label=name)
+        scores = model.predict(test).reshape(-1, 30)
+        by_rank = np.take_along_axis(test.y.reshape(-1, 30), np.argsort(-scores, axis=1), axis=1)
+        figure_of = evaluate(test.y, model.predict(test), qid=test.qid)["ndcg@10"]
+        right.plot(
+            range(1, 11), by_rank[:, :10].mean(axis=0), "o-", color=color, label=f"NDCG@10 {figure_of:.3f}"
+        )
+    left.set(
+        xlabel="label at which good rows begin", ylabel="weight in the loss", title="What is trained for"
+    )
+    left.set_xticks(labels)
+    left.legend(frameon=False)
+    right.set(xlabel="rank", ylabel="mean label", title="Test queries, ranked by the model")
+    right.legend(frameon=False)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(file, dpi=120)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -140,7 +198,11 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", default=["OHSUMED", "MQ2008", "ClueWeb09"])
     parser.add_argument("--targets", nargs="+", default=list(TARGETS), choices=list(TARGETS))
     parser.add_argument("--time", action="store_true")
+    parser.add_argument("--picture", metavar="FILE")
     options = parser.parse_args()
+    if options.picture:
+        draw(options.picture)
+        return
     if options.time:
         times()
         return
