@@ -17,7 +17,8 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     except nw.exceptions.DuplicateError:
         raise MarginRankError("The columns of X must have distinct names; some occur twice.") from None
     if isinstance(frame, nw.LazyFrame):
-        raise MarginRankError("X is a lazy frame, which holds no values yet; pass X.collect().")
+        how = "compute" if frame.implementation.is_dask() else "collect"
+        raise MarginRankError(f"X is a lazy frame, which holds no values yet; pass X.{how}().")
     return frame if isinstance(frame, nw.DataFrame) else None
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import validation as gate
+from marginrank.data.collected_frames import collected
 from marginrank.data.frames import split_frame, take_columns
 from marginrank.data.id_columns import warn_of_id_columns
 from marginrank.data.labels import LabelledQueries, TrainingView, take
@@ -119,7 +120,7 @@ class RankingData:
         weights = {"sample_weight": sample_weight, "query_weight": query_weight}
         preferences = {"pairs": pairs, "pair_weight": pair_weight, "pair_margin": pair_margin}
         _check_given(y, **weights, **preferences)
-        X, given = take_columns(X, y=y, qid=qid, **weights)
+        X, given = take_columns(collected(X), y=y, qid=qid, **weights)
         y, qid, weights = given["y"], given["qid"], {name: given[name] for name in weights}
         X, qid = split_frame(X, qid, group)
         X, names = gate.check_matrix(X)

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
+from marginrank.data.collected_frames import collected
 from marginrank.data.finite import check_finite_results, extremes, finite_arithmetic
 from marginrank.data.frames import split_frame, take_columns
 from marginrank.data.id_columns import warn_of_id_columns
@@ -230,7 +231,7 @@ class Ranker(FittedRanker):
             return self._of_training(X)
         if pairs is None:
             raise MarginRankError("fit_pairs needs pairs: row numbers of shape (n_pairs, 2), winner first.")
-        features, given = take_columns(X, ids=ids)
+        features, given = take_columns(collected(X), ids=ids)
         matrix, names = gate.check_matrix(split_frame(features)[0])
         warn_of_id_columns(names)
         if matrix.shape[0] < 2:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
+from marginrank.data.collected_frames import collected
 from marginrank.data.finite import finite_scores
 from marginrank.data.frames import as_frame, split_frame, take_columns, without_columns
 from marginrank.data.queries import check_group, check_qid
@@ -278,6 +279,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             return X
         if y is None:
             raise without_labels(self)
+        X = collected(X)
         qid = self._column_of_ids(X) if qid is None and group is None else qid
         X, given = take_columns(X, **{f"{prefix}qid": qid}, y=y, **more)
         qid, y, more = given.pop(f"{prefix}qid"), given.pop("y"), given
@@ -314,7 +316,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _check_matrix(self, X: Any, *, min_rows: int = 1) -> Any:
         """Return X as the kernels take it, with scikit-learn's checks of width and column names."""
-        given, _ = split_frame(without_columns(X, self._named_columns.values()))
+        given, _ = split_frame(without_columns(collected(X), self._named_columns.values()))
         X, names = gate.check_matrix(given)
         if not (names is not None and hasattr(self, "feature_names_in_")):
             self._check_n_features(X.shape[1])

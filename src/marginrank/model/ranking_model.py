@@ -11,6 +11,7 @@ import numpy as np
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
+from marginrank.data.collected_frames import collected
 from marginrank.data.finite import finite_scores
 from marginrank.data.frames import split_frame
 from marginrank.designs import matrix_design
@@ -215,7 +216,7 @@ class RankingModel(ModelUses):
                 raise MarginRankError("RankingData carries qid; do not pass it again.")
             matrix, qid = model_matrix(X, self.n_features, self.feature_names), X.qid
         else:
-            X, qid = split_frame(X, qid)
+            X, qid = split_frame(collected(X), qid)
             matrix = model_matrix(X, self.n_features, self.feature_names)
         if self.query_normalization is not None:
             matrix = normalized_rows(matrix, qid)
