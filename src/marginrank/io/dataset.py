@@ -15,8 +15,10 @@ from marginrank.io.dataset_sources import (
     DatasetSource,
     DataSource,
     LetorSource,
+    StreamSource,
     TableSource,
 )
+from marginrank.io.parquet_batches import arrow_stream
 from marginrank.parameters import check_choice, check_count, check_flag, check_path
 from marginrank.storage.dataset_stage import ChunkLimits
 from marginrank.storage.dataset_writer import WritingState, write_chunks
@@ -106,7 +108,7 @@ def write_dataset(
 
 
 def convert_to_dataset(
-    source: str | os.PathLike[str],
+    source: Any,
     path: str | os.PathLike[str],
     *,
     format: str = "letor",
@@ -122,8 +124,9 @@ def convert_to_dataset(
 
     Parameters
     ----------
-    source : path
-        LETOR text or CSV, plain or gzip, Parquet, or another data set.
+    source : path, pyarrow RecordBatchReader, DuckDB relation or polars LazyFrame
+        LETOR text or CSV, plain or gzip, Parquet, a folder of Parquet files, or another data set. What is no
+        path is read as the columns of a table, a batch at a time; ``format`` says nothing about it.
     path : path
         The folder to write.
     format : {"letor", "csv", "parquet", "mrd"}, default="letor"
@@ -147,12 +150,16 @@ def convert_to_dataset(
     """
     check_choice("format", format, ("letor", "csv", "parquet", "mrd"))
     check_choice("dense", dense, (True, False, "auto"))
-    check_path(source, "source")
+    stream = arrow_stream(source)
+    if stream is None:
+        check_path(source, "source")
     check_path(path, "path")
     _check_writing(overwrite, resume, progress)
     limits = _check_limits(chunk_rows, chunk_bytes)
     reader: RowSource
-    if format == "mrd":
+    if stream is not None:
+        reader, dense = StreamSource(stream, **options), False
+    elif format == "mrd":
         reader, dense = DatasetSource(open_dataset(source)), False
     elif format == "letor":
         reader = LetorSource(source, **options)

@@ -15,7 +15,7 @@ from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io.letor import LetorReading
 from marginrank.io.sources import allowed_bytes, open_source, too_large
-from marginrank.io.tables import table_batches
+from marginrank.io.tables import stream_batches, table_batches
 from marginrank.storage.dataset_manifest import MANIFEST
 from marginrank.storage.dataset_rows import Block, block_of
 from marginrank.storage.disk_dataset import DiskDataset
@@ -168,7 +168,7 @@ class TableSource:
     def __init__(self, path: str | os.PathLike[str], format: str, **options: Any) -> None:
         self._path, self._format, self._options = os.fspath(path), format, options
         self.feature_names: tuple[str, ...] | None = None
-        self.share = 0.0
+        self.share: float = 0.0
         self.identity = _identity_of_file(path, options)
 
     def pieces(self, position: Any, size: int) -> Iterator[Piece]:
@@ -182,6 +182,29 @@ class TableSource:
 
     def pairs(self) -> dict[str, NDArray[Any]]:
         """A table holds none."""
+        return {}
+
+
+class StreamSource:
+    """A stream of Arrow's record batches: a reader, a relation, a lazy frame."""
+
+    widening = False
+
+    def __init__(self, batches: Iterator[Any], **options: Any) -> None:
+        self._batches, self._options = batches, options
+        self.feature_names: tuple[str, ...] | None = None
+        self.share: float | None = None
+        self.identity = {"stream": True, "options": {name: str(value) for name, value in options.items()}}
+
+    def pieces(self, position: Any, size: int) -> Iterator[Piece]:
+        """Return the rows from the first one on, whatever the position."""
+        del position, size
+        for data in stream_batches(self._batches, **self._options):
+            self.feature_names = data.feature_names
+            yield Piece(block_of(data) if data.order is None else _as_it_stands(data), None)
+
+    def pairs(self) -> dict[str, NDArray[Any]]:
+        """A stream holds none."""
         return {}
 
 

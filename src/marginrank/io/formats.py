@@ -140,6 +140,11 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
     return next((key for key, known in FORMATS.items() if name.endswith(known.endings or "\n")), None)
 
 
+def source_format(path: str | os.PathLike[str]) -> str:
+    """Return the format that a path is read as: of its ending; else Parquet for folders, and LETOR text."""
+    return format_of(path) or ("parquet" if os.path.isdir(path) else "letor")
+
+
 def _name(path: Any, format: str | None, *, reading: bool) -> str:
     if format is None:
         found = format_of(path) if isinstance(path, str | os.PathLike) else None
@@ -150,6 +155,8 @@ def _name(path: Any, format: str | None, *, reading: bool) -> str:
                 path=path,
                 known=", ".join(FORMATS),
             )
+        if found is None and isinstance(path, str | os.PathLike):
+            return source_format(path)
         return found or "letor"
     check_choice("format", format, FORMATS)
     return format

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from marginrank.data import RankingData
 from marginrank.data.id_columns import warn_of_id_columns
 from marginrank.exceptions import MarginRankError, ParameterError
+from marginrank.io.parquet_batches import check_cells, folder_batches, parquet_batches
 from marginrank.io.sources import Source, allowed_bytes, open_source, read_source, too_large
 from marginrank.io.table_cells import Cells, as_ids, as_numbers, as_texts, csv_fault
 from marginrank.parameters import check_choice, check_missing, check_path
@@ -24,6 +25,7 @@ _OPTIONAL = ("weight", "docid", "comment")
 # Roles whose columns hold text, also where it looks like numbers: query 007 is not query 7.
 _TEXTS = ("qid", "docid", "comment")
 _GZIP = b"\x1f\x8b"
+_FOLDER_BATCH = 64 << 20
 
 
 class _Roles(NamedTuple):
@@ -53,7 +55,8 @@ def load_table(
     Parameters
     ----------
     source : path, binary file object or bytes
-        CSV (with a header, plain or gzip) or Parquet.
+        CSV (with a header, plain or gzip) or Parquet; or a folder of Parquet files, whose hive partitions
+        (``year=2026``) are columns only where they are named here.
     label, qid : str
         Columns of the labels and of the query ids. ``qid=None`` is one ranking of all rows. Ids of CSV are
         integers where all of them are in their usual spelling, else strings, as in LETOR text.
@@ -78,6 +81,8 @@ def load_table(
     if format is not None:
         check_table_format(format)
     wanted = _roles(label=label, qid=qid, weight=weight, docid=docid, comment=comment)
+    if isinstance(source, str | os.PathLike) and os.path.isdir(source):
+        return _data(_read_folder(os.fspath(source), format, wanted, max_expansion), wanted, missing)
     raw, name = read_source(source, max_expansion=max_expansion)
     cells = _read(raw, name, format, wanted, max_expansion)
     return _data(cells, wanted, missing)
@@ -104,9 +109,8 @@ def table_batches(
     missing = check_missing(missing)
     wanted = _roles(label=label, qid=qid, weight=weight, docid=docid, comment=comment)
     name, rows = check_path(path, "source"), 0
-    batches = _parquet_batches if check_table_format(format) == "parquet" else _csv_batches
     try:
-        for batch, share in batches(name, batch_bytes, wanted, max_expansion):
+        for batch, share in _batches(name, batch_bytes, check_table_format(format), wanted, max_expansion):
             if batch.num_rows:
                 table = arrow.Table.from_batches([batch])
                 yield _data(Cells(table, name, None, rows, format == "csv"), wanted, missing), share
@@ -119,23 +123,58 @@ def table_batches(
         raise _unreadable(name, format, error) from None
 
 
-def _parquet_batches(
-    path: str, batch_bytes: int, roles: _Roles, max_expansion: float
+def stream_batches(
+    batches: Iterator[Any],
+    *,
+    label: str = "label",
+    qid: str | None = "qid",
+    weight: str | None = "weight",
+    docid: str | None = "docid",
+    comment: str | None = "comment",
+    missing: float | None = None,
+) -> Iterator[RankingData]:
+    """Read a stream of Arrow's record batches; the rest is as in :func:`load_table`."""
+    arrow = pyarrow_module()
+    missing = check_missing(missing)
+    wanted, rows = _roles(label=label, qid=qid, weight=weight, docid=docid, comment=comment), 0
+    for batch in batches:
+        if batch.num_rows:
+            table = arrow.Table.from_batches([batch])
+            yield _data(Cells(table, "source", None, rows, False), wanted, missing)
+            rows += table.num_rows
+
+
+def _batches(
+    name: str, batch_bytes: int, format: str, roles: _Roles, max_expansion: float
 ) -> Iterator[tuple[Any, float]]:
-    import pyarrow.parquet as parquet
-
-    with open_source(path) as raw, parquet.ParquetFile(raw) as file:
-        _check_cells(file.metadata, os.fstat(raw.fileno()).st_size, path, max_expansion)
-        step, rows = max(1, batch_bytes // (8 * max(1, len(file.schema_arrow.names)))), 0
-        for batch in file.iter_batches(step):
-            rows += batch.num_rows
-            yield batch, rows / file.metadata.num_rows
+    if os.path.isdir(name):
+        _check_folder(name, format)
+        return folder_batches(name, batch_bytes, max_expansion, roles)
+    if format == "parquet":
+        return parquet_batches(name, batch_bytes, max_expansion)
+    return _csv_batches(name, batch_bytes, roles, max_expansion)
 
 
-def _check_cells(metadata: Any, n_bytes: int, name: str, max_expansion: float) -> None:
-    """Refuse Parquet with far more cells than bytes: a column of equal cells takes next to nothing there."""
-    if 8 * metadata.num_rows * metadata.num_columns > allowed_bytes(n_bytes, max_expansion):
-        raise too_large(name, "cells", max_expansion)
+def _check_folder(name: str, format: str | None) -> None:
+    if format not in (None, "parquet"):
+        raise MarginRankError(
+            f"{name}: expected a file of {format} data, got a folder; folders hold Parquet."
+        )
+
+
+def _read_folder(name: str, format: str | None, roles: _Roles, max_expansion: float) -> Cells:
+    arrow = pyarrow_module()
+    _check_folder(name, format)
+    try:
+        found = [batch for batch, _ in folder_batches(name, _FOLDER_BATCH, max_expansion, roles)]
+        if not found:
+            raise MarginRankError(f"{name}: expected at least one row, got none.")
+        tables = [arrow.Table.from_batches([batch]) for batch in found]
+        return Cells(arrow.concat_tables(tables, promote_options="permissive"), name, None)
+    except (arrow.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of the system, not about the content
+        raise _unreadable(name, "parquet", error) from None
 
 
 def _csv_batches(
@@ -228,7 +267,7 @@ def _read(
         if check_table_format(chosen) == "parquet":
             import pyarrow.parquet as parquet
 
-            _check_cells(parquet.read_metadata(BytesIO(raw)), len(raw), name, max_expansion)
+            check_cells(parquet.read_metadata(BytesIO(raw)), len(raw), name, max_expansion)
             return Cells(parquet.read_table(BytesIO(raw)), name, None)
         return Cells(_read_csv(raw, roles), name, raw)
     except UnicodeDecodeError as error:

@@ -29,6 +29,7 @@ from marginrank.cli.options.reading import Reading
 from marginrank.data import RankingData
 from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError
+from marginrank.io.formats import source_format as read_as
 from marginrank.io.side_files import with_group, with_weight
 
 _PARTS = {
@@ -92,7 +93,9 @@ def read_content(
 
 def source_format(path: str, reading: Reading) -> str:
     """Return the format that a source is read as."""
-    return reading.format or (None if path == "-" else format_named(path)) or "letor"
+    if reading.format or path == "-":
+        return reading.format or "letor"
+    return format_named(path) or read_as(path)
 
 
 def lost_parts(content: Content, kind: str) -> list[str]:

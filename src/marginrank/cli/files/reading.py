@@ -19,13 +19,14 @@ from marginrank.data import RankingData
 from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError, shown_path
 from marginrank.io.destinations import open_for_writing
+from marginrank.io.formats import source_format
 from marginrank.io.joined import joined
 from marginrank.io.text_lines import text_lines
 
 
 def read_data(path: str, reading: Reading) -> RankingData:
     """Read ranking data from a file, or from standard input."""
-    format = reading.format or (None if path == "-" else formats.format_of(path)) or "letor"
+    format = reading.format or ("letor" if path == "-" else source_format(path))
     arguments = reading.arguments(path, format)
     return formats.read(sys.stdin.buffer if path == "-" else path, format=format, **arguments)
 
