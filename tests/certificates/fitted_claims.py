@@ -252,11 +252,14 @@ def draw_graded(rng, hard):
         options["gain"] = one_of(rng, GAINS)
         conventions = {name: options[name] for name in ("feature_map", "discount", "rank_weight")}
         gain = exact_gain(read_gain(options["gain"]))
-        risk = structured_risk(
-            rational_rows(rows.X), queries_of(rows), parts, relevance=1, gain=gain, **conventions
-        )
-        if risk.value([Fraction(0)] * risk.n_columns):
-            return rows, options, risk
+        data = rational_rows(rows.X), queries_of(rows)
+        risks = [
+            structured_risk(*data, those, relevance=1, gain=gain, **conventions)
+            for those in (parts, *([one] for one in parts))
+        ]
+        # Every target must have something to rank.
+        if all(risk.value([Fraction(0)] * risk.n_columns) for risk in risks):
+            return rows, options, risks[0]
 
 
 def graded(rng, hard):

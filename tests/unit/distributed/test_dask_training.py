@@ -18,6 +18,7 @@ RANKERS = {
     "least squares": RankRLS(alpha=1e-2, tol=0.1, solver="cg"),
     "structured": StructuredRankSVM("ndcg", alpha=0.1, tol=0.1, relevance=1),
     "squared hinge": RankSVM("squared_hinge", alpha=1e-2, tol=0.1, solver="newton", scale="standard"),
+    "graded": StructuredRankSVM("map", alpha=0.1, tol=0.1),
 }
 
 
@@ -48,7 +49,7 @@ def test_workers_give_the_bits_of_the_serial_engine(client, tmp_path, n_chunks, 
     data = ranking_data(queries=queries)
     ds = write_dataset(tmp_path / "a.mrd", data, chunk_rows=480 // n_chunks)
     assert ds.n_chunks == n_chunks
-    for ranker in list(RANKERS.values())[: 4 if queries and n_chunks == 3 else 2]:
+    for ranker in list(RANKERS.values())[: 5 if queries and n_chunks == 3 else 2]:
         expected = ranker.fit(serially(tmp_path / "a.mrd")).coef_
         for n_workers, mmap in ways:
             got = ranker.fit(on_workers(client, tmp_path / "a.mrd", n_workers, mmap=mmap)).coef_

@@ -27,6 +27,7 @@ def afar(data, n_chunks, groups=None, n_threads=1):
     return RemoteData.like(data, RemoteMatrix(engine, bounds, data.n_features, data.X.dtype))
 
 
+GAINS = {label: max(label, 0) for label in range(-20, 21)}  # grades in the order of the labels
 RANKERS = {
     "hinge": RankSVM(alpha=1e-3),
     "hinge, bundle": RankSVM(alpha=1e-3, solver="bundle", scale="standard"),
@@ -35,6 +36,7 @@ RANKERS = {
     "mean over queries": RankSVM(alpha=1e-3, weighting="queries"),
     "least squares": RankRLS(alpha=1e-3, solver="cg", scale="minmax"),
     "structured": StructuredRankSVM("ndcg", alpha=1e-2, relevance=1),
+    "graded": StructuredRankSVM({"map": 1.0, "ndcg@5": 2.0}, gain=GAINS, alpha=1e-2),
     "combined": StructuredRankSVM({"map": 1.0, "mrr@3": 0.5}, alpha=1e-2, relevance=1),
 }
 
