@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.designs.row_products import RowProduct
+from marginrank.system.progress_bar import stage
 from marginrank.system.threads import run_parallel
 from marginrank.types import Matrix, MemoryMatrix
 
@@ -112,8 +113,11 @@ def map_rows(
     def fill(bounds: tuple[int, int]) -> None:
         first, last = bounds
         mapping.transform_block(take_rows(X, rows, first, last), out[first:last])
+        block_done()
 
-    run_parallel(fill, row_blocks(n_rows, block_rows(mapping)), n_threads)
+    blocks = row_blocks(n_rows, block_rows(mapping))
+    block_done = stage("kernel map", len(blocks))
+    run_parallel(fill, blocks, n_threads)
     return out
 
 
@@ -132,6 +136,9 @@ def map_features(
         block = np.empty((last - first, mapping.width), dtype=mapping.dtype)
         mapping.transform_block(take_rows(X, rows, first, last), block)
         product(block, out[first:last])
+        block_done()
 
-    run_parallel(fill, row_blocks(n_rows, block_rows(mapping)), n_threads)
+    blocks = row_blocks(n_rows, block_rows(mapping))
+    block_done = stage("kernel map", len(blocks))
+    run_parallel(fill, blocks, n_threads)
     return out

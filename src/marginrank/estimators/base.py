@@ -38,7 +38,7 @@ from marginrank.training.fitting import Found, OneAlpha, Place, Row, Run, Traine
 from marginrank.training.paired_parts import PairedParts
 from marginrank.training.penalty_settings import check_l1_ratio, read_penalty
 from marginrank.training.problems import Problem, RawColumns, Space
-from marginrank.training.progress import ProgressLine
+from marginrank.training.progress import TrainingBar
 from marginrank.training.recorder import Recorder
 from marginrank.training.selection import Search
 from marginrank.training.zero_models import left_without_features
@@ -125,7 +125,7 @@ class Ranker(FittedRanker):
         best: BestSoFar,
     ) -> Found:
         """Train, and set what was learnt; what Ctrl-C leaves meanwhile is set by ``best``."""
-        with ProgressLine() if self.verbose else nullcontext() as line:
+        with TrainingBar(self.tol) if self.verbose else nullcontext() as line:
             run = self._run(problem, search, sets, callbacks if line is None else [line, *callbacks])
             best.set_best = partial(self._set_so_far, run, search)
             if isinstance(problem.loss, ComparesPairs):

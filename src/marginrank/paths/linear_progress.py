@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TextIO
 
-from marginrank.system.status_line import StatusLine
+from marginrank.system.progress_bar import ProgressBar
 
 _HEADER = "      alpha   done   models   passes   seconds"
 
@@ -34,8 +35,8 @@ class LinearPathProgress:
     seconds: float
 
 
-class LinearPathLine(StatusLine):
-    """A callback that shows the progress: one line kept up to date on a terminal, else a line each.
+class LinearPathLine(ProgressBar):
+    """A callback that shows the progress: a bar on a terminal or in a notebook, else a line each.
 
     Examples
     --------
@@ -46,10 +47,13 @@ class LinearPathLine(StatusLine):
       1.000e-02    25%        7     12.5      0.50
     """
 
+    def __init__(self, stream: TextIO | None = None) -> None:
+        super().__init__("path", stream)
+
     def __call__(self, progress: LinearPathProgress) -> None:
         """Show one state."""
         line = (
             f"{progress.alpha:11.3e}  {progress.done:5.0%}  {progress.n_models:7d}  {progress.passes:7.1f}  "
             f"{progress.seconds:8.2f}"
         )
-        self.show(_HEADER, line)
+        self.show(progress.done, f"alpha {progress.alpha:.1e}", header=_HEADER, line=line)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TextIO
 
-from marginrank.system.status_line import StatusLine
+from marginrank.system.progress_bar import ProgressBar
 
 _HEADER = "    events        alpha   done   active   seconds"
 
@@ -38,8 +39,8 @@ class PathProgress:
 PathCallback = Callable[[PathProgress], bool | None]
 
 
-class PathLine(StatusLine):
-    """A callback that shows the progress: one line kept up to date on a terminal, else a line each.
+class PathLine(ProgressBar):
+    """A callback that shows the progress: a bar on a terminal or in a notebook, else a line each.
 
     Examples
     --------
@@ -50,10 +51,13 @@ class PathLine(StatusLine):
           1000    1.000e-02    25%        7      0.50
     """
 
+    def __init__(self, stream: TextIO | None = None) -> None:
+        super().__init__("path", stream)
+
     def __call__(self, progress: PathProgress) -> None:
         """Show one state."""
         line = (
             f"{progress.n_events:10d}  {progress.alpha:11.3e}  {progress.done:5.0%}  "
             f"{progress.n_active:7d}  {progress.seconds:8.2f}"
         )
-        self.show(_HEADER, line)
+        self.show(progress.done, f"alpha {progress.alpha:.1e}", header=_HEADER, line=line)

@@ -91,8 +91,9 @@ class Progress:
     """One line of a solver's log; also what callbacks receive.
 
     ``validation`` is the best validation figure so far, where there is a validation set. ``alpha`` says which
-    problem it is in a search over several. ``w`` are the best coefficients so far; callbacks get them, the
-    log does not keep them.
+    problem it is in a search over several, ``fold`` which of how many folds, and ``done`` how much of the
+    search is done, about, from 0 to 1. ``w`` are the best coefficients so far; callbacks get them, the log
+    does not keep them.
     """
 
     iteration: int
@@ -103,6 +104,8 @@ class Progress:
     seconds: float
     validation: float | None = None
     alpha: float | None = None
+    fold: tuple[int, int] | None = None
+    done: float | None = None
     w: Vector | None = field(default=None, repr=False, compare=False)
 
 

@@ -23,6 +23,7 @@ from marginrank.training.fitting import Found, Row, Trainer, as_interrupted, uni
 from marginrank.training.fold_blocks import Fold, folds_at_once, folds_trained
 from marginrank.training.paired_parts import PairedParts, pooled
 from marginrank.training.problems import HeldOut, Problem
+from marginrank.training.progress import along_grid, of_search
 from marginrank.training.selection import Search, Selection, default_alphas
 from marginrank.training.validation_table import choose_by_folds
 from marginrank.types import Array, Vector
@@ -64,7 +65,7 @@ class AlphaSearch:
     ) -> None:
         self._trainers = trainers
         self._search = search
-        self._callbacks = callbacks
+        self._callbacks = of_search(callbacks, lambda: (len(self._rows), len(self._trainers)))
         self._given = search.alphas if grid is None else grid
         self._rows: list[Row] = []
         self._grid: Vector | None = None
@@ -124,7 +125,9 @@ class AlphaSearch:
         self, trainer: Trainer, descent: Descent, held: Watched, callbacks: Sequence[Callback]
     ) -> None:
         assert self._grid is not None
-        trainer.descend(descent, self._grid, callbacks, held, default=self._given is None)
+        trainer.descend(
+            descent, self._grid, along_grid(callbacks, self._grid), held, default=self._given is None
+        )
         if descent.interrupted:
             raise KeyboardInterrupt
 

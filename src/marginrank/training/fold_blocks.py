@@ -17,7 +17,7 @@ from marginrank.system.memory import physical_memory
 from marginrank.training.descents import Descent, Watched
 from marginrank.training.fitting import Trainer
 from marginrank.training.problems import HeldOut, Problem, ProductsOfFolds, Space
-from marginrank.training.progress import ProgressLine
+from marginrank.training.progress import of_fold
 from marginrank.types import Matrix, Rows
 
 #: Trains a fold, and calls back with its progress.
@@ -94,19 +94,23 @@ def folds_trained(
         begun.append(Fold(trainer.of_part(part), Descent(), watched))
         return begun[-1]
 
-    remaining = enumerate(folds, start=1)
+    numbered = list(enumerate(folds, start=1))
+    remaining = iter(numbered)
     while block := list(islice(remaining, at_once)):
         before = len(begun)
         if len(block) == 1:
             ((number, (part, held)),) = block
-            descend(begin(part.in_space(trainer.problem.space), held), _labelled(callbacks, number))
+            descend(
+                begin(part.in_space(trainer.problem.space), held), of_fold(callbacks, number, len(numbered))
+            )
         else:
-            _train_together(block, trainer.problem, begin, descend, callbacks)
+            _train_together(block, len(numbered), trainer.problem, begin, descend, callbacks)
         yield from begun[before:]
 
 
 def _train_together(
     block: Sequence[tuple[int, tuple[Problem, HeldOut]]],
+    n_folds: int,
     problem: Problem,
     begin: Callable[[Problem, HeldOut], Fold],
     descend: Descend,
@@ -116,17 +120,10 @@ def _train_together(
 
     def train(number: int, part: Problem, held: HeldOut, asks: Asks) -> None:
         sharing = _SharingSpace(problem.space, asks, products.fusing)
-        heard = [partial(asks.call, callback) for callback in _labelled(callbacks, number)]
+        heard = [partial(asks.call, callback) for callback in of_fold(callbacks, number, n_folds)]
         descend(begin(part.in_space(sharing), held), heard)
 
     in_lockstep([partial(train, number, *fold) for number, fold in block], products)
-
-
-def _labelled(callbacks: Sequence[Callback], number: int) -> list[Callback]:
-    """Return the callbacks of one fold: what is shown says which."""
-    return [
-        callback.of_fold(number) if isinstance(callback, ProgressLine) else callback for callback in callbacks
-    ]
 
 
 class _SharingSpace:

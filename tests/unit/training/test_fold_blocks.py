@@ -267,7 +267,7 @@ def test_what_is_shown_says_which_fold_it_is(monkeypatch, capsys, at_once):
     fit(monkeypatch, RankSVM(alpha="auto", alphas=FEW, cv=3, verbose=True), make_data(), at_once)
     header, *lines = capsys.readouterr().err.splitlines()
     assert header.split()[:2] == ["iter", "objective"]
-    folds = [int(found[1]) if (found := re.search(r"fold (\d)$", line)) else None for line in lines]
+    folds = [int(found[1]) if (found := re.search(r"fold (\d) of 3$", line)) else None for line in lines]
     assert {1, 2, 3, None} == set(folds)
     last = folds.index(None)
     assert set(folds[last:]) == {None}
