@@ -24,6 +24,7 @@ from marginrank.data.queries import check_qid, group_rows
 from marginrank.exceptions import MarginRankError, ParameterError, Sentence
 from marginrank.parameters import as_list, check_choice, check_count, check_positive, finite_number
 from marginrank.position_model import PositionModel, fit_position_model
+from marginrank.system.threads import one_blas_thread
 from marginrank.types import Rows, Vector
 
 __all__ = ["InversePropensity", "inverse_propensity", "skip_above_pairs"]
@@ -152,7 +153,8 @@ def inverse_propensity(
     if method == "randomised":
         model = _click_rates(clicked, places)
     else:
-        model = _by_em(clicked, places, items, X, tol=tol, max_iter=max_iter)
+        with one_blas_thread():  # or the last bits would follow the number of processors
+            model = _by_em(clicked, places, items, X, tol=tol, max_iter=max_iter)
     return _weighted(clicked, model.propensities[places - 1], model.propensities, clip, model)
 
 

@@ -14,6 +14,7 @@ import click
 
 from marginrank.cli import interrupts, streams
 from marginrank.cli.near_misses import did_you_mean
+from marginrank.exceptions import shown_path
 
 BAD_DATA = 1
 
@@ -118,7 +119,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         streams.drop_output()
         return BAD_DATA
     except OSError as error:
-        name = f"{error.filename}: " if error.filename else ""
+        name = f"{shown_path(str(error.filename))}: " if error.filename else ""
         click.echo(f"Error: {name}{error.strerror or error}.", err=True)
         return BAD_DATA
     except MemoryError as error:

@@ -49,7 +49,7 @@ def folder_batches(
     first: list[str] | None = None
     for k, fragment in enumerate(sorted(found.get_fragments(), key=lambda one: files.index(one.path))):
         keys = dataset.get_partition_keys(fragment.partition_expression)
-        for batch, share in parquet_batches(fragment.path, batch_bytes, max_expansion):
+        for batch, share in _named(folder, parquet_batches(fragment.path, batch_bytes, max_expansion)):
             for key, value in keys.items():
                 if key in named and key not in batch.schema.names:
                     batch = batch.append_column(key, pyarrow.array([str(value)] * batch.num_rows))
@@ -58,10 +58,18 @@ def folder_batches(
             if sorted(names) != sorted(first):
                 odd = sorted(set(names) ^ set(first))
                 raise MarginRankError(
-                    f"{fragment.path}: expected the columns of {files[0]}; the column {odd[0]!r} is in one "
-                    "of them only."
+                    f"{folder}: expected the same columns in all Parquet files; {odd[0]!r} is in one only of "
+                    f"{os.path.relpath(files[0], folder)} and {os.path.relpath(fragment.path, folder)}."
                 )
             yield batch.select(first), (k + share) / len(files)
+
+
+def _named(folder: str, batches: Iterator[tuple[Any, float]]) -> Iterator[tuple[Any, float]]:
+    """Yield batches; errors name the folder, too, which is what the caller gave."""
+    try:
+        yield from batches
+    except MarginRankError as error:
+        raise error.about(f"{folder}: ") from None
 
 
 def _files(folder: str) -> list[str]:
