@@ -95,7 +95,7 @@ OTHERS = {
     DaskRanker: {**_CLUSTER, "checkpoint": None, "resume": None},
     evaluate: {
         **{"qid": None, "group": None, "metrics": ("ndcg@10",), "flavor": "standard", "query_weight": None},
-        **{"docid": None, "n_jobs": None},
+        **{"docid": None, "n_jobs": None, "intervals": None},
     },
     pairwise_error: {
         **{"qid": None, "group": None, "sample_weight": None, "query_weight": None, "weighting": "pairs"},
