@@ -53,7 +53,7 @@ from marginrank.model import RankingModel
     type=click.Choice(["best", "one_se"]),
     default="best",
     show_default=True,
-    help="The best alpha, or the largest within one standard error of it.",
+    help="The best alpha, or the largest that is worse by at most half of the error of the difference.",
 )
 @option(
     "--points",

@@ -212,7 +212,8 @@ def _search(searched: str) -> tuple[Decorator, ...]:
             "--rule",
             group="Search and validation",
             type=click.Choice(get_args(Rule)),
-            help="The best alpha, or the largest within one standard error of it.  [default: best]",
+            help="The best alpha, or the largest worse by at most half of the error of the difference.  "
+            "[default: best]",
         ),
     )
 
