@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import re
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -75,6 +76,28 @@ def test_python_blocks_run_in_the_order_of_the_page(
             run_session(block, page, names)
         else:
             run_statements(block, page, names)
+
+
+ENGINE_PAGES = [page for page in PAGES if page.name.startswith("letor-to-")]
+
+
+def commands(page: Path) -> list[str]:
+    """Return the commands of the shell blocks of a page that are our own; engines do not run here."""
+    shell = [match[2] for match in FENCE.finditer(page.read_text(encoding="utf-8")) if match[1] == "sh"]
+    return [line for block in shell for line in block.splitlines() if line.startswith("marginrank ")]
+
+
+@pytest.mark.parametrize("page", ENGINE_PAGES, ids=name_of)
+def test_commands_of_the_pages_about_engines_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from marginrank.cli.app import run
+
+    monkeypatch.chdir(tmp_path)
+    found = commands(page)
+    assert len(found) >= 4
+    for command in found:
+        assert run(shlex.split(command, comments=True)[1:]) == 0, command
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

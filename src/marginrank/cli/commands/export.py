@@ -10,12 +10,11 @@ import click
 from marginrank.cli import interrupts
 from marginrank.cli.command import MOST_USED, Command, option
 from marginrank.cli.files.columns import aligned
-from marginrank.cli.files.reading import check_files, keep_apart, read_data
+from marginrank.cli.files.reading import check_files, keep_apart, read_data, read_names
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.cli.output.printing import counted, print_json
 from marginrank.export import TARGETS, Export
-from marginrank.io.text_lines import text_lines
 from marginrank.model import RankingModel
 
 
@@ -54,7 +53,8 @@ from marginrank.model import RankingModel
     "--names",
     group="Model",
     metavar="FILE",
-    help="What the target calls the columns, one a line.  [default: as in the model, or f1, f2, ...]",
+    help="What the target calls the columns, one a line, with or without their numbers.  [default: as in the "
+    "model, or f1, f2, ...]",
 )
 @option("--model-name", group="Model", metavar="NAME", help="What the target calls the model.")
 @option("--table", group="Model", metavar="NAME", help="Table that an SQL query reads.  [default: rows]")
@@ -120,7 +120,7 @@ def export(
         written = loaded.export(
             target,
             io.BytesIO() if file is None else sys.stdout.buffer if file == "-" else file,
-            names=None if names is None else [line.text.strip() for line in text_lines(names)],
+            names=None if names is None else read_names(names),
             model_name=model_name,
             feature_set=feature_set,
             normalizers=normalizers,  # type: ignore[arg-type] # click has checked it

@@ -6,11 +6,10 @@ import click
 
 from marginrank.cli import interrupts
 from marginrank.cli.command import MOST_USED, Command, option
-from marginrank.cli.files.reading import check_files, keep_apart, source_of
+from marginrank.cli.files.reading import check_files, keep_apart, read_names, source_of
 from marginrank.cli.options import shared as options
 from marginrank.cli.output.printing import counted, print_json
 from marginrank.export.weights_files import PROGRAMS
-from marginrank.io.text_lines import text_lines
 from marginrank.model import RankingModel
 
 
@@ -38,7 +37,7 @@ from marginrank.model import RankingModel
     "feature_names",
     group="Model",
     metavar="FILE",
-    help="Names of the features, one a line, feature 1 first.",
+    help="Names of the features, one a line, feature 1 first, with or without their numbers.",
 )
 @options.as_json
 def import_(
@@ -57,9 +56,7 @@ def import_(
     """
     keep_apart([file], [source, feature_names])
     check_files(feature_names=feature_names)
-    names = None
-    if feature_names is not None:
-        names = [line.text for line in text_lines(source_of(feature_names))]
+    names = None if feature_names is None else read_names(feature_names)
     model = RankingModel.from_weights(source_of(source), program, n_features=n_features, feature_names=names)
     with interrupts.orderly(writes=True):
         model.save(file)

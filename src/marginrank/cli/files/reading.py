@@ -71,6 +71,15 @@ def source_of(path: str) -> str | bytes:
     return sys.stdin.buffer.read() if path == "-" else path
 
 
+def read_names(path: str) -> list[str]:
+    """Read names of features, one a line; their numbers may stand before them, as in ``1<tab>bm25``."""
+    lines = [line.text for line in text_lines(source_of(path))]
+    numbered = [line.split(maxsplit=1) for line in lines]
+    if all(len(one) == 2 and one[0] == str(k) for k, one in enumerate(numbered, 1)):
+        return [name for _, name in numbered]
+    return lines
+
+
 def labelled(data: RankingData, path: str) -> NDArray[np.float64]:
     """Return the labels of data that must have them."""
     if data.y is None:

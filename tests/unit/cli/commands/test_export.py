@@ -41,6 +41,15 @@ def test_names_come_from_a_file_and_the_model_goes_to_standard_output(cli, folde
     assert "-1e0 * attribute(age)" in done.stdout
 
 
+def test_names_may_stand_behind_their_numbers(cli, folder):
+    (folder / "features.txt").write_text("1\tbm25\n2\tage\n3\t3 things\n")
+    done = cli("export", "model.mrk", "--to", "json", "--names", "features.txt", "-o", "-")
+    assert [one["name"] for one in json.loads(done.stdout)["features"]] == ["bm25", "age"]
+    (folder / "features.txt").write_text("1 bm25\n3 age\n2 things\n")  # not their numbers: whole lines
+    done = cli("export", "model.mrk", "--to", "json", "--names", "features.txt", "-o", "-")
+    assert [one["name"] for one in json.loads(done.stdout)["features"]] == ["1 bm25", "3 age"]
+
+
 def test_refusals_name_options(cli, folder):
     done = cli("export", "model.mrk", "--to", "sql", "--normalizers", "target", "-o", "m.sql")
     assert done.returncode == 1
