@@ -155,6 +155,12 @@ void bind_losses(nb::module_& m) {
                                                                    loss.query_ptr() + loss.n_queries() + 1));
                      },
                      nb::rv_policy::automatic)
+        .def("add_offset",
+             [](QueryLoss& loss, In<double> offset) {
+                 require_rows(loss.n_rows(), {offset.size()});
+                 loss.add_offset(offset.data());
+             },
+             "offset"_a.noconvert())
         .def("evaluate", &evaluate, "scores"_a.noconvert(), "gradient"_a.noconvert(), "n_threads"_a)
         .def("hessian", &hessian, "scores"_a.noconvert(), "direction"_a.noconvert(), "product"_a.noconvert(),
              "n_threads"_a)

@@ -103,7 +103,42 @@ def structured_within_bounds(rng, hard):
     return [constrained_claim(model, risk, repr(model), largest_gap=None if hard else model.tol)]
 
 
+def on_top_of_scores(rng, hard):
+    """Return the claim of a ranker with an offset: exactly, a column whose weight is fixed to 1."""
+    rows = draw_rows(rng, hard=hard)
+    loss, n_columns = one_of(rng, list(LOSS_SOLVERS)), rows.X.shape[1]
+    offset = rng.normal(size=rows.X.shape[0]) * 10.0 ** rng.uniform(-3, 0)
+    model = RankSVM(
+        loss,
+        alpha=draw_alpha(rng, hard=hard),
+        l1_ratio=one_of(rng, [0.0, 0.5]),
+        tol=float(rng.choice([1e-2, 1e-3, 1e-6])),
+        scale=one_of(rng, [None, "auto", "standard"]),
+        solver=one_of(rng, LOSS_SOLVERS[loss][:2]),
+    )
+    wide = [(*row, added) for row, added in zip(rational_rows(rows.X), rational(offset), strict=True)]
+    if rng.random() < 0.3:
+        pairs, weight, margin = draw_pairs(rng, rows.X.shape[0])
+        quietly(model.fit_pairs, rows.X, pairs, weight=weight, margin=margin, offset=offset)
+        risk = pair_risk(loss, explicit_terms(wide, pairs, weight, margin), n_columns + 1)
+    else:
+        fitted(model, rows, offset=offset)
+        risk = query_risk(loss, wide, queries_of(rows))
+    scale = np.ones(n_columns) if model.column_scale_ is None else model.column_scale_
+    free = (None,) * n_columns
+    exact = ConstrainedObjective(
+        risk,
+        (*rational(scale), Fraction(1)),
+        Fraction(model.l1_ratio),
+        (*free, Fraction(1)),
+        (*free, Fraction(1)),
+    )
+    plain = claim_of(model, risk, repr(model), penalty=exact.scale)
+    return [replace(plain, exact=exact, w=[*rational(model.coef_), Fraction(1)])]
+
+
 CONSTRAINED = {
+    "on_top_of_scores": on_top_of_scores,
     "sparse_or_bounded": sparse_or_bounded,
     "structured_within_bounds": structured_within_bounds,
 }

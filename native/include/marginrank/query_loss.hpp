@@ -16,6 +16,8 @@ namespace marginrank {
 // Memory that a loss needs while it evaluates a query; one per worker, made by the loss.
 struct QueryScratch {
     virtual ~QueryScratch() = default;
+
+    std::vector<double> moved;  // the scores of a query with their offset
 };
 
 // How the work is cut, by the data only: rows of a block of short queries, and from how many rows on one query has
@@ -37,6 +39,9 @@ public:
 
     virtual std::unique_ptr<QueryScratch> make_scratch() const = 0;
 
+    // Add a number to the score of each row before the loss sees it; once, before any evaluation.
+    void add_offset(const double* offset) { offset_.assign(offset, offset + n_rows()); }
+
     // Value of query q, times its factor, and the gradient; both arrays start at the first row of the query.
     double evaluate_rows(const Crew& crew, std::int64_t q, const double* scores, double* gradient,
                          QueryScratch& scratch) const {
@@ -46,7 +51,8 @@ public:
             return 0.0;
         }
         // No loss is negative; what is below 0 is the rounding of terms that cancel.
-        return factor * std::max(evaluate_query(crew, q, scores, factor, gradient, scratch), 0.0);
+        const double* at = moved(q, scores, scratch);
+        return factor * std::max(evaluate_query(crew, q, at, factor, gradient, scratch), 0.0);
     }
 
     // Product of the Hessian of query q at the scores with the direction, times its factor.
@@ -56,7 +62,7 @@ public:
         if (factor == 0.0)
             std::fill(product, product + rows(q), 0.0);
         else
-            hessian_query(crew, q, scores, direction, factor, product, scratch);
+            hessian_query(crew, q, moved(q, scores, scratch), direction, factor, product, scratch);
     }
 
     // The same for a pass over X, which has threads of its own; all arrays span all rows.
@@ -141,8 +147,18 @@ protected:
     }
 
 private:
+    // The scores of query q with their offset; as they are where there is none.
+    const double* moved(std::int64_t q, const double* scores, QueryScratch& scratch) const {
+        if (offset_.empty()) return scores;
+        scratch.moved.resize(static_cast<std::size_t>(rows(q)));
+        const double* offset = offset_.data() + query_ptr_[q];
+        for (std::size_t i = 0; i < scratch.moved.size(); ++i) scratch.moved[i] = scores[i] + offset[i];
+        return scratch.moved.data();
+    }
+
     const std::int64_t* query_ptr_;
     std::vector<double> scale_;
+    std::vector<double> offset_;
     QueryGrain grain_;
     std::int64_t longest_ = 0;
     mutable std::mutex lock_;

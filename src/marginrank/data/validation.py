@@ -154,6 +154,11 @@ def check_scores(scores: Any, n_rows: int, name: str = "scores") -> Vector:
     return _as_vector(values, name, "row", n_rows)
 
 
+def check_offset(offset: Any, n_rows: int, name: str = "offset") -> Vector | None:
+    """Return the scores that are added to those of a model, one finite number per row, or None."""
+    return None if offset is None else _as_vector(offset, name, "row", n_rows)
+
+
 def check_weights(sample_weight: Any, n_rows: int) -> Vector | None:
     """Return the row weights as float64, finite and nonnegative and not all zero, or None."""
     if sample_weight is None:

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from marginrank.data.matrices import is_sparse
 from marginrank.losses.native import NativeLoss
+from marginrank.losses.offset import OffsetLoss
 
 MAGIC = b"marginrank journal 1\n"
 _LENGTHS = 16
@@ -140,7 +141,7 @@ def _feed(sha: Any, value: Any) -> None:
         _feed(sha, [[key, value[key]] for key in sorted(value)])
     elif is_dataclass(value) and not isinstance(value, type):
         _feed(sha, [type(value).__qualname__, *(getattr(value, one.name) for one in fields(value))])
-    elif isinstance(value, NativeLoss):
+    elif isinstance(value, NativeLoss | OffsetLoss):
         _feed(sha, [type(value).__qualname__, value.__getstate__()])
     elif callable(value):
         sha.update(f"f{value.__module__}.{value.__qualname__};".encode())

@@ -7,6 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from marginrank.distributed.journal import journalled
 from marginrank.distributed.journal_records import digest
 from marginrank.distributed.remote_data import RemoteData
@@ -58,9 +60,16 @@ def fit_on_workers(
         Of the ranker's ``fit``.
     """
     path = None if journal is None else Path(journal)
-    with journalled(data, sets, path, _parameters(ranker), resume=resume) as (rows, validation):
+    known = _parameters(ranker) | _digests(options)
+    with journalled(data, sets, path, known, resume=resume) as (rows, validation):
         fit = ranker.fit if rows.pairs is None else ranker.fit_pairs
         fit(rows, eval_set=validation, **options)
+
+
+def _digests(options: dict[str, Any]) -> dict[str, str]:
+    """Return what a model depends on among the options of ``fit``: scores that are added before the loss."""
+    names = [name for name in ("offset", "eval_offset") if options.get(name) is not None]
+    return {name: digest(np.asarray(options[name])) for name in names}
 
 
 def _parameters(ranker: Any) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -223,6 +224,16 @@ class Ranker(FittedRanker):
         named = {"y": y, "qid": qid, **more}
         return self._of_training(data, data.n_queries, data.query_ids is not None, named=named)
 
+    def _check_offset(self, X: Any, offset: Any) -> tuple[Any, Any]:
+        """Return X without the column that holds the offset, where it is one, and the offset."""
+        rows, given = take_columns(X, offset=offset)
+        return rows, given["offset"]
+
+    def _with_offset(self, problem: Problem, given: Any, offset: Any) -> Problem:
+        """Return a problem with scores that are added before the loss; ``given`` may name a column."""
+        self._named_columns = {**self._named_columns, **({"offset": given} if isinstance(given, str) else {})}
+        return replace(problem, offset=gate.check_offset(offset, problem.data.n_rows))
+
     def _paired(self, X: Any, pairs: Any, ids: Any, **by_pair: Any) -> RankingData:
         """Return the data of explicit pairs, with the weight and the margin of each, by their names."""
         if isinstance(X, RankingData):
@@ -267,9 +278,8 @@ class Ranker(FittedRanker):
         """Return the problem of data, over the columns of X."""
         threads = resolve_threads(self.n_jobs)
         loss = partial(make_loss, n_threads=threads)
-        settings = read_penalty(self.l1_ratio, self.bounds, data.X.shape[1], data.feature_names)
-        columns = RawColumns(data.X, self.scale, threads)
-        return Problem(data, loss, columns, from_pairs, settings=settings, **more)
+        more["settings"] = read_penalty(self.l1_ratio, self.bounds, data.X.shape[1], data.feature_names)
+        return Problem(data, loss, RawColumns(data.X, self.scale, threads), from_pairs, **more)
 
     def _evaluation_sets(
         self, problem: Problem, eval_set: Any, eval_metric: Any, queries: dict[str, Any]

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 from marginrank.estimators.base import Ranker
-from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES
+from marginrank.exceptions import MarginRankError
+from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss
 from marginrank.parameters import check_choice
 from marginrank.solvers import SOLVERS, Solver
 from marginrank.training.problems import Problem
@@ -35,9 +36,11 @@ class PairwiseRanker(Ranker):
         group: Any = None,
         sample_weight: Any = None,
         query_weight: Any = None,
+        offset: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
+        eval_offset: Any = None,
         eval_metric: Any = None,
         callbacks: Any = None,
     ) -> Self:
@@ -59,12 +62,17 @@ class PairwiseRanker(Ranker):
             A weight means repetition: a pair weighs the product of the weights of its rows.
         query_weight : mapping, array-like or str, optional
             Weight by query id, one per query in order of first appearance, or one per row.
+        offset : array-like of shape (n_rows,) or str, optional
+            Scores of another ranker, in the order of the rows: the model is trained on the sum of both.
+            ``predict`` gives its part alone.
         eval_set : (X, y), RankingData, or a list of these, optional
             Rows to validate on. ``alpha="auto"`` selects by the last of them.
         eval_qid : array-like, or a list of these, optional
             Query ids of the rows of ``eval_set``.
         eval_group : array-like, or a list of these, optional
             Sizes of consecutive queries of ``eval_set``, instead of ``eval_qid``.
+        eval_offset : array-like, or a list of these, optional
+            What is added to the scores of the rows of ``eval_set`` before they are measured.
         eval_metric : str, Metric or a list of these, optional
             What to measure on ``eval_set``; by default ``metric``. The first one selects.
         callbacks : callable or list of callables, optional
@@ -81,10 +89,13 @@ class PairwiseRanker(Ranker):
         def read() -> Problem:
             check_choice("loss", self.loss, self.query_losses)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight}
-            data = self._labelled(X, y, qid, group=group, **weights)
-            return self._problem(data, partial(self.query_losses[self.loss], weighting=self.weighting))
+            rows, added = self._check_offset(X, offset)
+            data = self._labelled(rows, y, qid, group=group, **weights)
+            loss = partial(self.query_losses[self.loss], weighting=self.weighting)
+            return self._with_offset(self._problem(data, loss), offset, added)
 
-        return self._fit(read, callbacks, eval_set, eval_metric, qid=eval_qid, group=eval_group)
+        described = {"qid": eval_qid, "group": eval_group, "offset": eval_offset}
+        return self._fit(read, callbacks, eval_set, eval_metric, **described)
 
     def fit_pairs(
         self,
@@ -94,9 +105,11 @@ class PairwiseRanker(Ranker):
         ids: Any = None,
         weight: Any = None,
         margin: Any = None,
+        offset: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
+        eval_offset: Any = None,
         eval_metric: Any = None,
         callbacks: Any = None,
     ) -> Self:
@@ -118,7 +131,7 @@ class PairwiseRanker(Ranker):
             Weights of the pairs, 1 by default; or the name of a column of ``pairs``, likewise ``margin``.
         margin : float or array-like of shape (n_pairs,), optional
             Margins of the pairs, at least 0; by default 1, and 0 for the logistic loss.
-        eval_set, eval_qid, eval_group, eval_metric, callbacks
+        offset, eval_set, eval_qid, eval_group, eval_offset, eval_metric, callbacks
             As in ``fit``; the rows of ``eval_set`` have labels.
 
         Returns
@@ -140,10 +153,22 @@ class PairwiseRanker(Ranker):
 
         def read() -> Problem:
             check_choice("loss", self.loss, self.preference_losses)
-            data = self._paired(X, pairs, ids, weight=weight, margin=margin)
-            return self._problem(data, self.preference_losses[self.loss], from_pairs=True)
+            rows, added = self._check_offset(X, offset)
+            data = self._paired(rows, pairs, ids, weight=weight, margin=margin)
+            problem = self._problem(data, self.preference_losses[self.loss], from_pairs=True)
+            return self._with_offset(problem, offset, added)
 
-        return self._fit(read, callbacks, eval_set, eval_metric, qid=eval_qid, group=eval_group)
+        described = {"qid": eval_qid, "group": eval_group, "offset": eval_offset}
+        return self._fit(read, callbacks, eval_set, eval_metric, **described)
+
+    def _check_offset(self, X: Any, offset: Any) -> tuple[Any, Any]:
+        if offset is not None and self.loss == LeastSquaresLoss.name:
+            raise MarginRankError.saying(
+                "{offset} is not for {loss=}, which takes differences of labels for what scores shall be.",
+                "Subtract it from {y}.",
+                loss=self.loss,
+            )
+        return super()._check_offset(X, offset)
 
     def _check_parameters(self) -> Search:
         search = super()._check_parameters()

@@ -264,9 +264,11 @@ class StructuredRankSVM(Ranker):
         qid: Any = None,
         group: Any = None,
         query_weight: Any = None,
+        offset: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
+        eval_offset: Any = None,
         eval_metric: Any = None,
         callbacks: Any = None,
     ) -> StructuredRankSVM:
@@ -286,12 +288,17 @@ class StructuredRankSVM(Ranker):
             Sizes of consecutive queries, instead of ``qid``.
         query_weight : mapping or array-like, optional
             Weight by query id, one per query in order of first appearance, or one per row.
+        offset : array-like of shape (n_rows,) or str, optional
+            Scores of another ranker, in the order of the rows: the model is trained on the sum of both.
+            ``predict`` gives its part alone.
         eval_set : (X, y), RankingData, or a list of these, optional
             Rows to validate on. ``alpha="auto"`` selects by the last of them.
         eval_qid : array-like, or a list of these, optional
             Query ids of the rows of ``eval_set``.
         eval_group : array-like, or a list of these, optional
             Sizes of consecutive queries of ``eval_set``, instead of ``eval_qid``.
+        eval_offset : array-like, or a list of these, optional
+            What is added to the scores of the rows of ``eval_set`` before they are measured.
         eval_metric : str, Metric or a list of these, optional
             What to measure on ``eval_set``; by default ``metric``. The first one selects.
         callbacks : callable or list of callables, optional
@@ -306,14 +313,16 @@ class StructuredRankSVM(Ranker):
         """
 
         def read() -> Problem:
-            data = self._labelled(X, y, qid, group=group, query_weight=query_weight)
+            rows, added = self._check_offset(X, offset)
+            data = self._labelled(rows, y, qid, group=group, query_weight=query_weight)
             labelled = self._aim.for_labels(data, self.relevance)
             self._aim = labelled.aim
             self.relevance_, self.thresholds_ = labelled.relevance, labelled.thresholds
             self.binning_bound_ = labelled.binning_bound
-            return self._problem(data, self._aim.loss)
+            return self._with_offset(self._problem(data, self._aim.loss), offset, added)
 
-        return self._fit(read, callbacks, eval_set, eval_metric, qid=eval_qid, group=eval_group)
+        described = {"qid": eval_qid, "group": eval_group, "offset": eval_offset}
+        return self._fit(read, callbacks, eval_set, eval_metric, **described)
 
     def _check_parameters(self) -> Search:
         relevance = 1.0 if self.relevance is None else check_number(self.relevance, "relevance")

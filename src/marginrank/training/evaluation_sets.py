@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from marginrank.data import RankingData
+from marginrank.data.validation import check_offset
 from marginrank.exceptions import MarginRankError, ParameterError, Sentence, shown
 from marginrank.metrics import Evaluator, Metric
 from marginrank.metrics.several_targets import TargetEvaluators
@@ -29,6 +30,8 @@ class EvaluationSet:
     data: RankingData
     metrics: Mapping[str, Metric]
     targets: TargetEvaluators
+    #: Scores of another ranker, which those of models are added to.
+    offset: Vector | None = None
 
     @property
     def metric(self) -> Metric:
@@ -44,11 +47,11 @@ class EvaluationSet:
 
         Scores have shape (k, n_targets, n_rows).
         """
-        return self.targets.means(scores)
+        return self.targets.means(scores if self.offset is None else scores + self.offset)
 
     def measure(self, scores: Array) -> tuple[Vector, Array]:
         """Return figures by the first metric, of shape (k,), and its values by query, (k, n_queries)."""
-        return self.targets.measure(scores)
+        return self.targets.measure(scores if self.offset is None else scores + self.offset)
 
 
 def read_evaluation_sets(
@@ -65,7 +68,7 @@ def read_evaluation_sets(
     eval_set : None, RankingData, (X, y), or a list of these
         The rows.
     queries : dict
-        ``qid`` and ``group``: None, an array, or a list with one array for each set.
+        ``qid``, ``group`` and ``offset``: None, an array, or a list with one array for each set.
     metrics : dict of Metric
         What to measure, by name; the first one is what models are selected by.
     read : callable
@@ -83,13 +86,15 @@ def read_evaluation_sets(
     if not isinstance(sets, list) or not sets or not all(map(_is_set, sets)):
         raise ParameterError("eval_set", "(X, y), a RankingData, or a list of these", eval_set)
     by_set = {name: [given] if alone else _of_sets(name, given, len(sets)) for name, given in queries.items()}
+    offsets = by_set.pop("offset", [None] * len(sets))
     found = []
     for number, rows in enumerate(sets):
         X, y = (rows, None) if isinstance(rows, RankingData) else rows
         with _about("eval_set" if alone else f"eval_set[{number}]"):
             data, targets = read(X, y, **{name: given[number] for name, given in by_set.items()})
+            offset = check_offset(offsets[number], data.n_rows, "eval_offset")
         measuring = TargetEvaluators([Evaluator(data, metrics, y=y, n_jobs=n_jobs) for y in targets])
-        found.append(EvaluationSet(f"validation_{number}", data, metrics, measuring))
+        found.append(EvaluationSet(f"validation_{number}", data, metrics, measuring, offset))
     return found
 
 
@@ -100,7 +105,7 @@ def _of_sets(name: str, given: Any, n_sets: int) -> list[Any]:
     listed = as_list(given)
     if listed is None or len(listed) != n_sets:
         got = shown(given) if listed is None else len(listed)
-        what = "ids" if name == "qid" else "sizes"
+        what = {"qid": "ids", "group": "sizes"}.get(name, "scores")
         raise MarginRankError(
             f"eval_{name} must have one array of {what} for each set of eval_set; got {got} for {n_sets}."
         )
@@ -113,7 +118,7 @@ def _about(name: str) -> Iterator[None]:
     try:
         yield
     except MarginRankError as error:
-        if error.sentence.parameters & {"eval_set", "eval_qid", "eval_group"}:
+        if error.sentence.parameters & {"eval_set", "eval_qid", "eval_group", "eval_offset"}:
             raise
         raise error.about(Sentence(f"{{{name}}}: ")) from error
 

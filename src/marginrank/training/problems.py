@@ -23,6 +23,8 @@ from marginrank.designs.scaling import ScaleSetting
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether
 from marginrank.losses import Loss
+from marginrank.losses.native import NativeLoss
+from marginrank.losses.offset import OffsetLoss
 from marginrank.metrics.several_targets import TargetEvaluators
 from marginrank.solvers.objective import Objective, natural_alpha
 from marginrank.solvers.penalties import ElasticNet, Penalty
@@ -96,6 +98,8 @@ class Problem:
         Whether the pairs of the data are learnt from.
     targets : ndarray of shape (n_targets, n_rows), optional
         Labels in the order of the rows, where there are several for each; by default those of the data.
+    offset : ndarray of shape (n_rows,), optional
+        Scores that are added before the loss, in the order of the rows.
     settings : PenaltySettings, optional
         What weights shall be like, in raw units; by default their squared norm is penalised.
     taken : ndarray of int64, optional
@@ -109,6 +113,7 @@ class Problem:
     space: Space
     from_pairs: bool = False
     targets: Array | None = None
+    offset: Vector | None = None
     settings: PenaltySettings = PLAIN
     taken: Rows | None = None
     whole: Problem | None = None
@@ -161,10 +166,12 @@ class Problem:
 
     @cached_property
     def loss(self) -> Loss:
-        """The loss."""
-        if self.from_pairs:
-            return self.make_loss(self._pairs, self.data.n_rows)
-        return self.make_loss(self.view)
+        """The loss, with the offset of its rows where there is one."""
+        made = self.make_loss(*((self._pairs, self.data.n_rows) if self.from_pairs else (self.view,)))
+        if self.offset is None:
+            return made
+        assert isinstance(made, NativeLoss)
+        return OffsetLoss(made, self.offset if self.rows is None else self.offset[self.rows])
 
     @cached_property
     def transform(self) -> ColumnTransform:
@@ -238,7 +245,8 @@ class Problem:
         if self.from_pairs:
             # The figure of held-out pairs is the share of them in wrong order.
             for train, test in search.pair_folds(len(self._pairs.pairs)):
-                yield self.part(train), HeldOut(None, partial(wrong_share, self.data.training_pairs(test)))
+                figures = partial(wrong_share, self.data.training_pairs(test))
+                yield self.part(train), HeldOut(None, self._on_offset(figures, None))
             return
         for train, test in search.query_folds(self.data):
             yield self.part(train), self._held_out(search, test, n_jobs)
@@ -247,7 +255,14 @@ class Problem:
         labels = self.data.queries.subset(rows)
         targets = [None] if self.targets is None else list(self.targets[:, rows])
         measuring = TargetEvaluators([search.evaluator(labels, y, n_jobs) for y in targets])
-        return HeldOut(rows, measuring.measure, measuring.weight)
+        return HeldOut(rows, self._on_offset(measuring.measure, rows), measuring.weight)
+
+    def _on_offset(self, figures: Figures, rows: Rows | None) -> Figures:
+        """Return what measures scores of rows with their offset, where there is one."""
+        if self.offset is None:
+            return figures
+        offset = self.offset if rows is None else self.offset[rows]
+        return lambda scores: figures(scores + offset)
 
 
 @dataclass(frozen=True, eq=False)
