@@ -32,16 +32,17 @@ from marginrank.parameters import check_choice, check_count, check_flag, check_p
 from marginrank.solvers import Callback, Solver, SolverResult
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.system.threads import one_blas_thread, resolve_threads
-from marginrank.training.alpha_searches import SearchByFolds, SearchOnSet
+from marginrank.training.alpha_searches import SearchByFolds
 from marginrank.training.certified import SELECTION_EPS, CertifiedTrainer
 from marginrank.training.evaluation_sets import EvaluationSet, read_evaluation_sets
 from marginrank.training.fitting import Found, OneAlpha, Place, Row, Run, Trainer
 from marginrank.training.paired_parts import PairedParts
 from marginrank.training.penalty_settings import check_l1_ratio, read_penalty
 from marginrank.training.problems import Problem, RawColumns, Space
-from marginrank.training.progress import TrainingBar
+from marginrank.training.progress import TrainingBar, say_search_end
 from marginrank.training.recorder import Recorder
 from marginrank.training.selection import Search
+from marginrank.training.set_search import SearchOnSet
 from marginrank.training.zero_models import left_without_features
 
 _SEARCH_RESULTS = (
@@ -54,6 +55,7 @@ _SEARCH_RESULTS = (
     "evals_result_",
     "best_iteration_",
     "best_score_",
+    "search_end_",
 )
 _REMEDY = "Raise {max_iter} or {tol}, use a larger {alpha}, or try another {solver}."
 _ROUNDED = (
@@ -136,6 +138,8 @@ class Ranker(FittedRanker):
         figures = (found.passes, found.coef, result.value, result.bound, result.gap)
         check_finite_results(partial(self._out_of_range, problem), *figures)
         self._set(found, search)
+        if self.verbose and found.chosen is not None:
+            say_search_end(found.alpha, found.chosen.end)
         return found
 
     def _check_parameters(self) -> Search:
@@ -357,6 +361,7 @@ class Ranker(FittedRanker):
         self.validation_diff_std_ = selection.diff_std
         self._validation_parts = selection.parts
         self.best_score_ = float(selection.curve[selection.index])
+        self.search_end_ = best.end
 
     def _keep(self, found: Found) -> None:
         """Set the coefficients, in raw units, and their certificate."""
@@ -372,7 +377,9 @@ class Ranker(FittedRanker):
         self.objective_ = result.value
         self.lower_bound_ = result.bound
         self.gap_ = result.gap
-        self.n_iter_ = result.n_iter
+        # Where the number of iterations is chosen, too, it is that of the model.
+        searched = self._searches() and found.trainer.patience is None
+        self.n_iter_ = found.iterations if searched else result.n_iter
         self.n_passes_ = found.passes
         self.history_ = list(result.history)
 

@@ -89,7 +89,8 @@ class KernelRankSVM(PairwiseRanker):
     solver : {"auto", "lbfgs", "bundle", "newton"}, default="auto"
         As in :class:`RankSVM`; "newton" takes the smooth losses.
     alphas : array-like, optional
-        The grid for ``alpha="auto"``; by default 129 values over eight decades, for each gamma its own.
+        The grid for ``alpha="auto"``, all of which is measured; the default one, for each gamma its own, is
+        gone down only as far as it pays (``search_end_``).
     gammas : array-like, optional
         The grid for ``gamma="auto"``; by default 1/4, 1 and 4 times the gamma of None, and without the linear
         block 1/64, 1/16, 1/4, 1 and 4 times "scale".
@@ -137,6 +138,10 @@ class KernelRankSVM(PairwiseRanker):
     alphas_, validation_curve_, validation_std_, validation_diff_std_ : ndarray
         With a search: the grid, the mean of the metric, its standard error, and that of the difference to the
         best. With ``gamma="auto"`` tables with a row for each gamma, NaN where an interrupt left it out.
+    search_end_ : str
+        With ``alpha="auto"``: why no smaller alphas were tried. "worse" or "no better" say that they would
+        not have paid, "passes" that they were cut for the passes they take, "smallest" that there are none,
+        "grid" that ``alphas`` were all measured.
     evals_result_ : dict
         With ``eval_set`` and no search: ``{"validation_0": {metric: [value after each iteration]}}``.
     best_score_ : float
@@ -147,7 +152,7 @@ class KernelRankSVM(PairwiseRanker):
         The certificate: ``(objective_ - optimum) / objective_`` is at most ``gap_``, and no model over these
         features has an objective below ``lower_bound_``.
     n_iter_ : int
-        Iterations taken.
+        Iterations taken, those of a search over alphas included.
     n_passes_ : float
         Passes over the training data, those of a search included.
     history_ : list of Progress

@@ -51,7 +51,8 @@ class RankRLS(Ranker):
         validation figure has not improved for ten iterations, keeping the best iterate; "hybrid" does both.
         Without an ``eval_set`` the number of iterations is found by folds.
     alphas : array-like, optional
-        The grid for ``alpha="auto"``; by default 17 values over eight decades that follow the units of X.
+        The grid for ``alpha="auto"``, all of which is measured; the default one, two for each decade, follows
+        the units of X, and is gone down only as far as it pays (``search_end_``).
     metric : str or Metric, default="pairwise_error(weighting=queries)"
         What is measured on validation rows, and selected by.
     cv : int, splitter or list of (train, test) row numbers, optional
@@ -95,7 +96,11 @@ class RankRLS(Ranker):
     validation_diff_std_ : ndarray of shape (n_alphas,)
         The standard error of the difference to the best alpha, over the queries of all folds or of the
         validation set; over folds where each is one ranking, and for pairs.
-    validation_table_ : ndarray of shape (n_alphas, n_iter_ + 1)
+    search_end_ : str
+        With ``alpha="auto"``: why no smaller alphas were tried. "worse" or "no better" say that they would
+        not have paid, "passes" that they were cut for the passes they take, "smallest" that there are none,
+        "grid" that ``alphas`` were all measured.
+    validation_table_ : ndarray of shape (n_alphas, n_iterations + 1)
         The metric of every alpha after every iteration (with folds, their mean; one column for the direct
         solver).
     best_iteration_ : int
@@ -114,7 +119,7 @@ class RankRLS(Ranker):
     lower_bound_ : float
         Certified lower bound of the optimum.
     n_iter_ : int
-        Iterations of conjugate gradients; 0 for the direct solver.
+        Iterations of conjugate gradients, those of a search over alphas included; 0 for the direct solver.
     n_passes_ : float
         Passes over the training data, those of the selection included.
     history_ : list of Progress

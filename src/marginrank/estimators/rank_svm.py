@@ -50,7 +50,8 @@ class RankSVM(PairwiseRanker):
         planes with a line search) may pay on strongly correlated features; "newton" (truncated) needs a
         smooth loss, any but the hinge.
     alphas : array-like, optional
-        The grid for ``alpha="auto"``; by default 129 values over eight decades that follow the units of X.
+        The grid for ``alpha="auto"``, all of which is measured; the default one follows the units of X, and
+        is gone down only as far as it pays (``search_end_``).
     metric : str or Metric, default="pairwise_error(weighting=queries)"
         What ``alpha="auto"`` selects by, and what is measured on ``eval_set``.
     cv : int, splitter or list of (train, test) row numbers, default=5
@@ -87,6 +88,10 @@ class RankSVM(PairwiseRanker):
     validation_diff_std_ : ndarray of shape (n_alphas,)
         The standard error of the difference to the best alpha, over the queries of all folds or of the
         validation set; over folds where each is one ranking, and for pairs.
+    search_end_ : str
+        With ``alpha="auto"``: why no smaller alphas were tried. "worse" or "no better" say that they would
+        not have paid, "passes" that they were cut for the passes they take, "smallest" that there are none,
+        "grid" that ``alphas`` were all measured.
     evals_result_ : dict
         With ``eval_set`` and a given alpha: ``{"validation_0": {metric: [value after each iteration]}}``.
     best_score_ : float
@@ -101,7 +106,7 @@ class RankSVM(PairwiseRanker):
     lower_bound_ : float
         Certified lower bound of the optimum: no model has a smaller objective.
     n_iter_ : int
-        Iterations taken.
+        Iterations taken, those of a search over alphas included.
     n_passes_ : float
         Passes over the training data, those of a search over alphas included.
     history_ : list of Progress

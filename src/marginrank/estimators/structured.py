@@ -85,7 +85,8 @@ class StructuredRankSVM(Ranker):
         "auto" takes "bundle" for ``alpha="auto"``, where planes are shared, and where X has more columns than
         rows; else "lbfgs".
     alphas : array-like, optional
-        The grid for ``alpha="auto"``; by default 129 values over eight decades that follow the units of X.
+        The grid for ``alpha="auto"``, all of which is measured; the default one follows the units of X, and
+        is gone down only as far as it pays (``search_end_``).
     metric : str or Metric, optional
         What ``alpha="auto"`` selects by, and what is measured on ``eval_set``. By default the target with its
         cut-off, ``relevance``, ``gain`` and ``discount``, and equal scores as the mean over their orders,
@@ -137,6 +138,10 @@ class StructuredRankSVM(Ranker):
     validation_diff_std_ : ndarray of shape (n_alphas,)
         The standard error of the difference to the best alpha, over the queries of all folds or of the
         validation set; over folds where each is one ranking, and for pairs.
+    search_end_ : str
+        With ``alpha="auto"``: why no smaller alphas were tried. "worse" or "no better" say that they would
+        not have paid, "passes" that they were cut for the passes they take, "smallest" that there are none,
+        "grid" that ``alphas`` were all measured.
     evals_result_ : dict
         With ``eval_set`` and a given alpha: ``{"validation_0": {metric: [value after each iteration]}}``.
     best_score_ : float
@@ -151,7 +156,7 @@ class StructuredRankSVM(Ranker):
     lower_bound_ : float
         Certified lower bound of the optimum: no model has a smaller objective.
     n_iter_ : int
-        Iterations taken.
+        Iterations taken, those of a search over alphas included.
     n_passes_ : float
         Passes over the training data, those of a search over alphas included.
     history_ : list of Progress

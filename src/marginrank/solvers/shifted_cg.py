@@ -58,6 +58,8 @@ class ShiftedCG:
         What goes along with the iterates.
     active : ndarray of bool, shape (n_alphas,)
         Which systems still move; the others are solved or were frozen.
+    iterations : ndarray of int64, shape (n_alphas,)
+        After how many iterations each of the others was.
     low : ndarray of shape (n_alphas, n_targets, n_features)
         Means of the iterates at which the optimum is bounded from below.
     values, bounds : ndarray of shape (n_alphas,)
@@ -82,6 +84,7 @@ class ShiftedCG:
         self._tol = tol
         self._max_iter = max_iter
         self.iteration = 0
+        self._observed = -1
         n_alphas, (n_targets, n_features) = len(self.alphas), equations.right_side.shape
         self._n = n_features
         self._seed = int(np.argmin(self.alphas))
@@ -106,6 +109,7 @@ class ShiftedCG:
         with np.errstate(divide="ignore"):
             self._mass = np.repeat(1.0 / self._squared[None], n_alphas, axis=0)
         self.active = np.ones(n_alphas, dtype=bool)
+        self.iterations = np.zeros(n_alphas, dtype=np.int64)
         self.values = np.full(n_alphas, float(equations.constant.sum()))
         self.bounds = np.zeros(n_alphas)
         self._update_certificates()
@@ -122,31 +126,44 @@ class ShiftedCG:
 
     def freeze(self, which: NDArray[np.bool_]) -> None:
         """Let these systems stay where they are."""
+        self.iterations[self.active & which] = self.iteration
         self.active &= ~which
 
-    def run(self, observe: Callable[[ShiftedCG], bool | None]) -> str:
-        """Iterate until no system moves.
+    def run(
+        self, observe: Callable[[ShiftedCG], bool | None], *, upto: int | None = None, last: float = np.inf
+    ) -> str:
+        """Iterate until no system moves; a run that ended may be continued.
 
         Parameters
         ----------
         observe : callable
             Called with this object at the start and after each iteration, when ``active`` says which systems
             have just moved; it may freeze systems, and stops the run by returning True.
+        upto : int, optional
+            The system that shall be solved, rather than all of them.
+        last : float, default=inf
+            The iteration after which to stop in any case.
 
         Returns
         -------
         str
-            "converged", "max_iter", "stopped", or "interrupted" after Ctrl-C.
+            "converged", "max_iter", "limit", "stopped", or "interrupted" after Ctrl-C.
         """
+        waited_for = slice(None) if upto is None else upto
         try:
             while True:
-                if observe(self):
-                    return "stopped"
-                self.freeze(self._solved())
-                if not self.active.any():
+                if self._observed < self.iteration:
+                    stopped = observe(self)
+                    self._observed = self.iteration
+                    self.freeze(self._solved())
+                    if stopped:
+                        return "stopped"
+                if not np.any(self.active[waited_for]):
                     return "converged"
                 if self.iteration >= self._max_iter:
                     return "max_iter"
+                if self.iteration >= last:
+                    return "limit"
                 self._advance()
         except KeyboardInterrupt:
             return "interrupted"

@@ -92,6 +92,8 @@ class PathTracer:
         Passes over X.
     n_solutions, n_cuts : int
         Problems solved, and further planes taken.
+    iterations : int
+        Iterations of these solutions.
     """
 
     def __init__(
@@ -131,6 +133,7 @@ class PathTracer:
         self.passes = 0.0
         self.n_solutions = 0
         self.n_cuts = 0
+        self.iterations = 0
 
     def run(self, alpha_max: float, alpha_min: float, report: Callable[[], bool]) -> str:
         """Trace the path from ``alpha_max`` down to ``alpha_min``.
@@ -224,6 +227,7 @@ class PathTracer:
         finally:
             self.passes += objective.passes
         self.unproved = result
+        self.iterations += result.n_iter
         if result.status == "interrupted":
             raise KeyboardInterrupt
         self.n_solutions += 1

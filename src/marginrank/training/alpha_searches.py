@@ -8,29 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from marginrank.designs import Design
 from marginrank.metrics.evaluator import weighted_means
 from marginrank.solvers import Callback
 from marginrank.solvers.knot_spacing import mixed
 from marginrank.training.descents import Descent, Watched
-from marginrank.training.evaluation_sets import EvaluationSet
 from marginrank.training.fitting import Found, Row, Trainer, as_interrupted, uninterrupted
-from marginrank.training.fold_blocks import Fold, folds_at_once, folds_trained
+from marginrank.training.fold_blocks import Fold, FoldsInStep, folds_at_once, folds_trained
+from marginrank.training.going_down import Each, GoingDown
 from marginrank.training.paired_parts import PairedParts, pooled
 from marginrank.training.problems import HeldOut, Problem
 from marginrank.training.progress import along_grid, of_search
-from marginrank.training.selection import Search, Selection, default_alphas
+from marginrank.training.search_ends import SearchEnd
+from marginrank.training.selection import (
+    Search,
+    Selection,
+    default_alphas,
+    default_ladder,
+    select_within,
+)
 from marginrank.training.validation_table import choose_by_folds
 from marginrank.types import Array, Vector
 
 # The folds' models are averaged at about this many alphas of a default grid; between those their mean is a
 # mixture.
 _MEANS = 16
+# How far down searches go on most data.
+_USUAL_DECADES = 5
 
 
 class _FoldFigures(NamedTuple):
@@ -69,6 +77,7 @@ class AlphaSearch:
         self._given = search.alphas if grid is None else grid
         self._rows: list[Row] = []
         self._grid: Vector | None = None
+        self._balance = 0.0
         self._found: Found | None = None
         self._begin()
 
@@ -77,7 +86,9 @@ class AlphaSearch:
         while (trainer := self._current) is not None:
             self._grid = None
             self._begin()
-            self._grid = self._grid_at(trainer.balance(), trainer) if self._given is None else self._given
+            if self._given is None:
+                self._balance = trainer.balance()
+            self._grid = self._grid_at(self._balance, trainer) if self._given is None else self._given
             self._rows.append(self._row(trainer, self._grid))
             if len(self._trainers) > 1:
                 trainer.problem.release()
@@ -114,7 +125,32 @@ class AlphaSearch:
         return None if solution is None else as_interrupted(Found(trainer, *solution))
 
     def _grid_at(self, balance: float, trainer: Trainer) -> Vector:
-        return default_alphas(balance, n_alphas=trainer.n_alphas)
+        if not self._goes_down(trainer):
+            return default_alphas(balance)
+        return self._ladder(balance, trainer)
+
+    def _goes_down(self, trainer: Trainer) -> bool:
+        """Whether to go down a default grid only as far as it pays; iterations that stop early end soon."""
+        return self._given is None and trainer.patience is None
+
+    def _ladder(self, balance: float, trainer: Trainer) -> Vector:
+        """Return all alphas that a search may come to, descending."""
+        return default_ladder(balance, trainer.per_decade, above=trainer.decades_above)
+
+    def _going_down(self, trainer: Trainer) -> list[Callback]:
+        """Return callbacks that know how much of the way down is done, as far as searches mostly go."""
+        usual = self._ladder(self._balance, trainer)[: _USUAL_DECADES * trainer.per_decade]
+        return along_grid(self._callbacks, usual)
+
+    def _go_down(
+        self, trainer: Trainer, folds: Sequence[Fold], each: Each
+    ) -> tuple[GoingDown, Vector, SearchEnd]:
+        """Go down a default grid; return the part of it that was reached, and why no further."""
+        grid = self._ladder(self._balance, trainer)
+        down = GoingDown(trainer, folds, each, self._search, self._callbacks, self._balance)
+        end = down.run(trainer.steps(grid))
+        reached = grid[grid >= down.alphas[-1]]
+        return down, reached, end
 
     @property
     def _current(self) -> Trainer | None:
@@ -125,9 +161,7 @@ class AlphaSearch:
         self, trainer: Trainer, descent: Descent, held: Watched, callbacks: Sequence[Callback]
     ) -> None:
         assert self._grid is not None
-        trainer.descend(
-            descent, self._grid, along_grid(callbacks, self._grid), held, default=self._given is None
-        )
+        trainer.descend(descent, self._grid, along_grid(callbacks, self._grid), held)
         if descent.interrupted:
             raise KeyboardInterrupt
 
@@ -145,73 +179,6 @@ class AlphaSearch:
     def _unfinished_row(self, trainer: Trainer, grid: Vector) -> Row | None:
         """Return what the space that is being searched has so far, if it is worth choosing from."""
         raise NotImplementedError
-
-
-class SearchOnSet(AlphaSearch):
-    """Train along the grid in every space, and keep what does best on a validation set."""
-
-    def __init__(
-        self,
-        trainers: Sequence[Trainer],
-        search: Search,
-        callbacks: Sequence[Callback],
-        chosen: EvaluationSet,
-    ) -> None:
-        self._chosen = chosen
-        super().__init__(trainers, replace(search, metric=chosen.metric), callbacks)
-
-    def _begin(self) -> None:
-        self._descent = Descent()
-        self._parts: Array | None = None
-
-    def _row(self, trainer: Trainer, grid: Vector) -> Row:
-        held = self._held(trainer)
-        self._descend(trainer, self._descent, held, self._callbacks)
-        self._parts = trainer.measured(self._descent, grid, held)
-        return self._trained_choice(trainer, grid, self._parts, held)
-
-    def _held(self, trainer: Trainer) -> Watched:
-        design = partial(trainer.problem.space.further, self._chosen.data.X)
-        return Watched(design, self._chosen.measure, self._chosen.metric.higher_is_better)
-
-    def _trained_choice(self, trainer: Trainer, grid: Vector, parts: Array, held: Watched) -> Row:
-        """Train the chosen model to tol.
-
-        It then measures a little better or worse than the one on the path, so the choice may move on; it ends
-        at a model that was measured itself, because every round trains another alpha. That is one round on
-        most data. No limit on rounds: the chosen model would not be the best of the curve then.
-        """
-        while True:
-            row = self._choose(trainer, grid, parts)
-            if row.result is not None:
-                return row
-            place = row.place
-            result = uninterrupted(trainer.solve(place, self._callbacks))
-            scores = _as_predicted(held.design, trainer.problem.raw(result.w))
-            parts[row.selection.index] = held.parts(scores[None])[0]
-            self._descent.solved[place.alpha] = result
-
-    def _choose(self, trainer: Trainer, grid: Vector, parts: Array) -> Row:
-        descent = self._descent
-        selection = self._chosen.select(self._search, grid, parts)
-        result = trainer.delivered(descent, selection.alpha)
-        start = None if result is not None else descent.models_at(np.array([selection.alpha]))[0]
-        best = descent.best_iterations
-        n_iter = None if best is None else int(best[selection.index])
-        return Row(trainer, selection, result, start, descent.table, n_iter)
-
-    def _unfinished_row(self, trainer: Trainer, grid: Vector) -> Row | None:
-        descent, parts = self._descent, self._parts
-        if parts is None:
-            if not descent.any_finished:
-                if self._rows:  # what was interrupted counts only where there is nothing else
-                    return None
-                trainer.collect(descent)
-            grid = descent.reached(grid)
-            if not len(grid):
-                return None
-            parts = trainer.measured(descent, grid, self._held(trainer))
-        return self._choose(trainer, grid, parts)
 
 
 class SearchByFolds(AlphaSearch):
@@ -235,10 +202,13 @@ class SearchByFolds(AlphaSearch):
 
     def _begin(self) -> None:
         self._begun: list[Fold] = []
+        self._allowed: NDArray[np.bool_] | None = None  # which alphas of a default grid may be chosen
         # The figures of each fold, and the sum of the folds' models at some alphas of the grid.
         self._measured: tuple[list[_FoldFigures], Array | float] = ([], 0.0)
 
     def _row(self, trainer: Trainer, grid: Vector) -> Row:
+        if self._goes_down(trainer):
+            return self._row_going_down(trainer)
         some = self._averaged(grid)
 
         def go_down(fold: Fold, callbacks: Sequence[Callback]) -> None:
@@ -250,7 +220,7 @@ class SearchByFolds(AlphaSearch):
             go_down,
             self._callbacks,
             higher_is_better=self._search.parsed.higher_is_better,
-            at_once=folds_at_once(trainer.problem) if trainer.shares_reads else 1,
+            at_once=self._at_once(trainer),
             begun=self._begun,
         ):
             figures, sums = self._measured
@@ -258,8 +228,38 @@ class SearchByFolds(AlphaSearch):
         self._count_passes(trainer)
         return self._chosen_row(trainer, grid, self._measured[0], self._select)
 
+    def _row_going_down(self, trainer: Trainer) -> Row:
+        """Take all folds down a default grid together."""
+        steps = FoldsInStep(
+            self._folds,
+            trainer,
+            self._going_down(trainer),
+            higher_is_better=self._search.parsed.higher_is_better,
+            at_once=self._at_once(trainer),
+            begun=self._begun,
+        )
+        down, grid, end = self._go_down(trainer, steps.folds, steps.each)
+        self._allowed = down.affordable(grid, trainer.trained)
+        some = self._averaged(grid)
+        figures = [_figures_of(fold, grid) for fold in steps.folds]
+        self._grid = grid
+        self._measured = figures, np.sum([fold.descent.models_at(some) for fold in steps.folds], axis=0)
+        self._count_passes(trainer)
+        row = self._chosen_row(trainer, grid, figures, self._select)
+        end = "passes" if row.selection.is_restricted else end
+        return replace(row, end=end, result=trainer.trained.get(row.place.alpha))
+
+    @staticmethod
+    def _at_once(trainer: Trainer) -> int:
+        return folds_at_once(trainer.problem) if trainer.shares_reads else 1
+
     def _select(self, alphas: Vector, values: Array, paired: PairedParts | None) -> Selection:
-        return self._search.select(alphas, values, paired=paired)
+        def select(some: NDArray[np.bool_]) -> Selection:
+            part = None if paired is None else paired._replace(values=paired.values[:, some])
+            return self._search.select(alphas[some], values[:, some], paired=part)
+
+        everything = np.ones(len(alphas), dtype=bool)
+        return select_within(select, everything if self._allowed is None else self._allowed)
 
     def _averaged(self, grid: Vector) -> Vector:
         step = max(1, len(grid) // _MEANS) if self._given is None else 1
@@ -267,6 +267,7 @@ class SearchByFolds(AlphaSearch):
 
     def _count_passes(self, trainer: Trainer) -> None:
         trainer.passes += sum(fold.trainer.passes for fold in self._begun)
+        trainer.iterations += sum(fold.trainer.iterations for fold in self._begun)
 
     def _chosen_row(
         self,
@@ -317,8 +318,10 @@ class SearchByFolds(AlphaSearch):
 def _figures_of(fold: Fold, grid: Vector) -> _FoldFigures:
     """Return the figures of a fold, a column for each iteration or one of its last models alone."""
     parts, weight = fold.trainer.measured(fold.descent, grid, fold.held), fold.held.weight
-    table = fold.descent.table
-    return _FoldFigures(weighted_means(parts, weight)[:, None] if table is None else table, parts, weight)
+    table = weighted_means(parts, weight)[:, None]
+    if fold.descent.table is not None:
+        table = fold.descent.table[: len(grid)]
+    return _FoldFigures(table, parts, weight)
 
 
 def _has_models(fold: Fold) -> bool:
@@ -326,8 +329,3 @@ def _has_models(fold: Fold) -> bool:
     if not fold.descent.any_finished and fold.trainer.iterates_all:
         fold.trainer.collect(fold.descent)
     return fold.descent.any_finished
-
-
-def _as_predicted(design: Design, coef: Array) -> Array:
-    """Return scores of shape (n_targets, n_rows) as ``predict`` makes them."""
-    return design.scores(coef)[None] if coef.ndim == 1 else design.scores_block(coef)

@@ -75,6 +75,8 @@ class Descent:
         Where each alpha was best, where iterations are chosen, too.
     interrupted : bool
         Whether Ctrl-C ended it.
+    scores : dict from float to ndarray of shape (n_targets, n_rows)
+        What models score the rows that they are measured on, by alpha, where that is known.
     """
 
     alphas: list[float] = field(default_factory=list)
@@ -85,17 +87,19 @@ class Descent:
     table: Array | None = None
     best_iterations: NDArray[np.int64] | None = None
     interrupted: bool = False
+    scores: dict[float, Array] = field(default_factory=dict)
 
-    def note(self, problem: Problem, alpha: float, result: SolverResult) -> None:
-        """Add a solution below the other models."""
-        self._add(alpha, problem.raw(result.w), result.value, result.bound)
-        self.solved[alpha] = replace(result, point=None)
+    def note(self, problem: Problem, alpha: float, result: SolverResult, *, trained: bool = True) -> None:
+        """Add a solution, trained to tol or not."""
+        self.add(alpha, problem.raw(result.w), result.value, result.bound)
+        if trained:
+            self.solved[alpha] = replace(result, point=None)
 
     def note_path(self, problem: Problem, tracer: PathTracer) -> None:
         """Add the models that are proved so far on a path."""
         bounds = tracer.lines.at(np.array(tracer.alphas)) / np.array(tracer.alphas) * (1.0 - 4.0 * UNIT)
         for alpha, w, value, bound in zip(tracer.alphas, tracer.models, tracer.values, bounds, strict=False):
-            self._add(alpha, problem.transform.raw(w), value, min(float(bound), value))
+            self.add(alpha, problem.transform.raw(w), value, min(float(bound), value))
 
     def note_all(
         self, alphas: Vector, models: Array, values: Sequence[float], bounds: Sequence[float]
@@ -104,11 +108,14 @@ class Descent:
         self.alphas, self.models = [float(alpha) for alpha in alphas], list(models)
         self.values, self.bounds = list(values), list(bounds)
 
-    def _add(self, alpha: float, model: Array, value: float, bound: float) -> None:
-        self.alphas.append(alpha)
-        self.models.append(model)
-        self.values.append(value)
-        self.bounds.append(bound)
+    def add(self, alpha: float, model: Array, value: float, bound: float) -> None:
+        """Add a model, in raw units, where it belongs."""
+        place = sum(other > alpha for other in self.alphas)
+        # Last the alphas: what an interrupt leaves of a model is not there without them.
+        self.models.insert(place, model)
+        self.values.insert(place, value)
+        self.bounds.insert(place, bound)
+        self.alphas.insert(place, alpha)
 
     @property
     def any_finished(self) -> bool:
@@ -138,9 +145,20 @@ class Descent:
         measure : callable
             From scores of shape (k, n_targets, n_rows) to an array with k entries or rows.
         """
-        models = np.array(self.models)
-        stored = design.scores_block(models.reshape(-1, models.shape[-1]))
-        stored = stored.reshape(len(models), -1, design.shape[0])
+        stored = self._stored_scores(design)
         knots, step = np.array(self.alphas), max(1, _SCORES_AT_ONCE // max(design.shape[0], 1))
         blocks = [alphas[k : k + step] for k in range(0, len(alphas), step)]
         return np.concatenate([measure(mixed(knots, stored, block)) for block in blocks])
+
+    def _stored_scores(self, design: Design) -> Array:
+        """Return the scores of the models; only those that are not known cost a product."""
+        new = {
+            alpha: model
+            for alpha, model in zip(self.alphas, self.models, strict=True)
+            if alpha not in self.scores
+        }
+        if new:
+            models = np.array(list(new.values()))
+            found = design.scores_block(models.reshape(-1, models.shape[-1]))
+            self.scores.update(zip(new, found.reshape(len(new), -1, design.shape[0]), strict=True))
+        return np.array([self.scores[alpha] for alpha in self.alphas])

@@ -25,9 +25,12 @@ from marginrank.training.fitting import Found, Place, Row, Run, Solution, Traine
 from marginrank.training.least_squares_certificate import Claim, Model, check_models
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
+from marginrank.training.search_ends import SearchEnd
 from marginrank.training.selection import Search, Selection
 from marginrank.types import Array, Vector
 
+# Alphas of a default grid that leave-query-out measures at first, and then a few at a time.
+_MOST_AT_FIRST, _FURTHER = 19, 4
 # A model with a larger gap than this is looked at again.
 _EXACT = 1e-9
 # At this part of the mean curvature the slope of the risk is far above its rounding.
@@ -50,7 +53,10 @@ class DirectTrainer:
         Passes over X so far.
     """
 
-    n_alphas = 17
+    per_decade = 2
+    decades_above = 2
+    is_limited = False
+    iterations = 0
     patience: int | None = None
     shares_reads = False
     iterates_all = False
@@ -58,6 +64,7 @@ class DirectTrainer:
     def __init__(self, problem: Problem, n_threads: int) -> None:
         self.problem = problem
         self.passes = 0.0
+        self.trained: dict[float, SolverResult] = {}
         self._n_threads = n_threads
         self._started = perf_counter()
         self._sums: GramSums | None = None
@@ -124,14 +131,38 @@ class DirectTrainer:
         alpha = float(np.max(grid_of(gram.balance())))
         return Solution(alpha, self.evaluated(Place(alpha)))
 
-    def descend(
-        self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], held: Watched, *, default: bool
-    ) -> None:
+    def descend(self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], held: Watched) -> None:
         """Take the models of all alphas."""
-        del callbacks, held, default
+        del callbacks, held
         unknown = [np.nan] * len(grid)
         models = self._of_targets(self.problem.transform.raw(self.path.coefficients(grid)))
         descent.note_all(grid, models, unknown, unknown)
+
+    def steps(self, grid: Vector) -> Vector:
+        """Return all of them: they come at the price of one."""
+        return grid
+
+    def set_out(self, grid: Vector, held: Watched) -> None:
+        """Decompose: that is all the work."""
+        del grid, held
+        assert self.path is not None
+
+    def reach(
+        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: float
+    ) -> bool:
+        """Take the model of one alpha."""
+        del callbacks, held, limit
+        model = self._of_targets(self.problem.transform.raw(self.path.coefficients([alpha])))[0]
+        descent.add(alpha, model, np.nan, np.nan)
+        return True
+
+    def cost(self, alpha: float, callbacks: Sequence[Callback]) -> float:
+        """One decomposition serves all alphas."""
+        del alpha, callbacks
+        return 1.0
+
+    def forget(self) -> None:
+        """The decomposition is all there is."""
 
     def collect(self, descent: Descent) -> None:
         """There is all or nothing."""
@@ -207,22 +238,30 @@ class LeaveQueryOut(AlphaSearch):
         problem, search = trainer.problem, self._search
         view = problem.view
         labels = LabelledQueries(Groups(None, view.query_ptr, None), view.y, query_weight=view.query_weight)
-        scores = leave_query_out_scores(self._direct.path, grid)
-        trainer.passes += 1.0
         targets = problem.target_rows
         columns = [None] if targets is None else list(targets)
         measuring = TargetEvaluators([search.evaluator(labels, y, self._n_jobs) for y in columns])
         self._weight = measuring.weight
-        for of_alpha in scores:
+        trainer.passes += 1.0
+        count = _MOST_AT_FIRST if self._goes_down(trainer) else len(grid)
+        self._measure(measuring, grid[:count])
+        # A default grid is extended where its smallest alpha is the best.
+        while len(self._by_alpha) < len(grid) and self._select(grid).index == len(self._by_alpha) - 1:
+            self._measure(measuring, grid[len(self._by_alpha) :][:_FURTHER])
+        end: SearchEnd = "no better" if len(self._by_alpha) < len(grid) else "smallest"
+        grid = self._grid = grid[: len(self._by_alpha)]
+        return Row(trainer, self._select(grid), None, end=end if self._given is None else "grid")
+
+    def _measure(self, measuring: TargetEvaluators, alphas: Vector) -> None:
+        for of_alpha in leave_query_out_scores(self._direct.path, alphas):
             # One alpha at a time: all of them at once would take as much memory as the scores again.
             self._by_alpha.append(measuring.measure(of_alpha[None])[1][0])
-        return Row(trainer, self._select(grid), None)
 
     def _select(self, grid: Vector) -> Selection:
         return self._search.select(grid[: len(self._by_alpha)], np.array(self._by_alpha).T, self._weight)
 
     def _unfinished_row(self, trainer: Trainer, grid: Vector) -> Row | None:
-        return Row(trainer, self._select(grid), None) if self._by_alpha else None
+        return Row(trainer, self._select(grid), None, end="interrupted") if self._by_alpha else None
 
 
 class ExactElseIterated:

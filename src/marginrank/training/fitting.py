@@ -13,6 +13,7 @@ from marginrank.solvers import Callback, SolverResult
 from marginrank.training.descents import Descent, Watched
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
+from marginrank.training.search_ends import SearchEnd
 from marginrank.training.selection import Selection
 from marginrank.types import Array, Vector
 
@@ -41,8 +42,16 @@ class Trainer(Protocol):
 
     problem: Problem
     passes: float
-    #: Points of the default grid.
-    n_alphas: int
+    #: Iterations of all fits.
+    iterations: int
+    #: What was trained to tol to know its cost, by alpha.
+    trained: dict[float, SolverResult]
+    #: Points of a decade of the default grid.
+    per_decade: int
+    #: Decades of the default grid above the balance.
+    decades_above: int
+    #: Whether going down may cost so many passes that there must be a limit.
+    is_limited: bool
     #: Iterations without improvement after which validation figures end a fit; None where they do not.
     patience: int | None
     #: Whether folds may be trained at the same time, by shared reads of X.
@@ -68,10 +77,8 @@ class Trainer(Protocol):
     def before_choice(self, grid_of: Callable[[float], Vector]) -> Solution | None:
         """Return what there is before anything was measured, given the grid of a balance; None mostly."""
 
-    def descend(
-        self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], held: Watched, *, default: bool
-    ) -> None:
-        """Fit at the alphas of a grid, or at those that the others can be read off.
+    def descend(self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], held: Watched) -> None:
+        """Fit at all alphas of a grid, or at those that the others can be read off.
 
         Parameters
         ----------
@@ -83,9 +90,30 @@ class Trainer(Protocol):
             They get the progress of every solution.
         held : Watched
             The rows that models will be measured on.
-        default : bool
-            Whether the grid is not the user's, so that not every alpha of it has to be solved.
         """
+
+    def steps(self, grid: Vector) -> Vector:
+        """Return the alphas of a default grid that are fitted; those between are mixtures."""
+
+    def set_out(self, grid: Vector, held: Watched) -> None:
+        """Prepare to fit at the alphas of a grid, from the largest down, as far as they are asked for."""
+
+    def reach(
+        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: float
+    ) -> bool:
+        """Fit at the next alpha of that grid, or at one above it, well enough to be measured.
+
+        Returns
+        -------
+        bool
+            Whether so many passes sufficed; if not, the next call continues where they ended.
+        """
+
+    def cost(self, alpha: float, callbacks: Sequence[Callback]) -> float:
+        """Return the passes of a fit at this alpha by itself; it is fitted if that is how to know."""
+
+    def forget(self) -> None:
+        """Let go of what makes later fits cheaper."""
 
     def collect(self, descent: Descent) -> None:
         """Add what a descent that was interrupted has, where nothing is finished; it may be called again."""
@@ -105,7 +133,7 @@ class Row:
     """A grid of alphas tried in one space: what to take from it, and the model there or a start for it.
 
     ``table`` has the figures of every alpha after every iteration, where these were measured; ``n_iter`` is
-    the number of iterations, where that is chosen, too.
+    the number of iterations, where that is chosen, too; ``end`` is why no further alphas were tried.
     """
 
     trainer: Trainer
@@ -114,6 +142,7 @@ class Row:
     start: Array | None = None
     table: Array | None = None
     n_iter: int | None = None
+    end: SearchEnd = "grid"
 
     @property
     def place(self) -> Place:
@@ -146,6 +175,11 @@ class Found:
     def passes(self) -> float:
         """Passes over X, those of the search included."""
         return sum(row.trainer.passes for row in self.rows) if self.rows else self.trainer.passes
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of solvers, those of a search over alphas included."""
+        return sum(row.trainer.iterations for row in self.rows) if self.rows else self.result.n_iter
 
 
 class Run(Protocol):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from threading import get_ident
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,9 +18,10 @@ from marginrank.system.memory import physical_memory
 from marginrank.training.descents import Descent, Watched
 from marginrank.training.fitting import Trainer
 from marginrank.training.problems import HeldOut, Problem, ProductsOfFolds, Space
-from marginrank.training.progress import of_fold
+from marginrank.training.progress import of_fold, of_fold_in_step
 from marginrank.types import Matrix, Rows
 
+T = TypeVar("T")
 #: Trains a fold, and calls back with its progress.
 Descend = Callable[["Fold", Sequence[Callback]], None]
 
@@ -87,13 +89,7 @@ def folds_trained(
     begun : list of Fold
         Every fold is added when its training begins: what interrupts it leaves the models that it has there.
     """
-
-    def begin(part: Problem, held: HeldOut) -> Fold:
-        design = partial(trainer.problem.space.held_out, held.rows)
-        watched = Watched(design, held.figures, higher_is_better, held.weight)
-        begun.append(Fold(trainer.of_part(part), Descent(), watched))
-        return begun[-1]
-
+    begin = partial(_begin, trainer, higher_is_better, begun)
     numbered = list(enumerate(folds, start=1))
     remaining = iter(numbered)
     while block := list(islice(remaining, at_once)):
@@ -106,6 +102,107 @@ def folds_trained(
         else:
             _train_together(block, len(numbered), trainer.problem, begin, descend, callbacks)
         yield from begun[before:]
+
+
+def _begin(trainer: Trainer, higher_is_better: bool, begun: list[Fold], part: Problem, held: HeldOut) -> Fold:
+    design = partial(trainer.problem.space.held_out, held.rows)
+    watched = Watched(design, held.figures, higher_is_better, held.weight)
+    begun.append(Fold(trainer.of_part(part), Descent(), watched))
+    return begun[-1]
+
+
+class FoldsInStep:
+    """All folds of a search, each of which does one thing after another at the same time as the others.
+
+    Parameters
+    ----------
+    folds : iterable of (Problem, HeldOut)
+        The folds.
+    trainer : Trainer
+        That of all rows, which folds are trained like, in its space.
+    callbacks : sequence of callables
+        They get the progress of every solution, in the thread of the caller.
+    higher_is_better : bool
+        Which way figures are read.
+    at_once : int
+        How many of them share reads of X.
+    begun : list of Fold
+        The folds are added to it.
+    """
+
+    def __init__(
+        self,
+        folds: Iterable[tuple[Problem, HeldOut]],
+        trainer: Trainer,
+        callbacks: Sequence[Callback],
+        *,
+        higher_is_better: bool,
+        at_once: int,
+        begun: list[Fold],
+    ) -> None:
+        self._callbacks = callbacks
+        self._blocks: list[tuple[list[tuple[int, Fold]], ProductsOfFolds | None, _LatestAsks]] = []
+        remaining, space = enumerate(folds, start=1), trainer.problem.space
+        while block := list(islice(remaining, at_once)):
+            asks, products, seen = _LatestAsks(), None, space
+            if len(block) > 1:
+                products = space.products_of_folds(trainer.problem, [part.rows for _, (part, _) in block])
+                seen = _SharingSpace(space, asks, products.fusing)
+            members = [
+                (number, _begin(trainer, higher_is_better, begun, part.in_space(seen), held))
+                for number, (part, held) in block
+            ]
+            self._blocks.append((members, products, asks))
+        self.folds = [fold for members, _, _ in self._blocks for _, fold in members]
+        room = _MEMORY_SHARE * physical_memory()
+        self._forget = len(self.folds) * 8 * _VECTORS_A_FOLD * trainer.problem.design.shape[1] > room
+
+    def each(self, do: Callable[[Fold, Sequence[Callback]], T]) -> list[T]:
+        """Have every fold do something, and return what they return."""
+        found: list[T] = []
+        for members, products, asks in self._blocks:
+            if products is None:
+                found += [do(fold, self._heard(number)) for number, fold in members]
+            else:
+                todo = [partial(self._in_turn, do, number, fold, asks) for number, fold in members]
+                found += in_lockstep(todo, products)
+        if self._forget:
+            for fold in self.folds:
+                fold.trainer.forget()
+        return found
+
+    def _heard(self, number: int) -> list[Callback]:
+        """Return the callbacks of one fold."""
+        return of_fold_in_step(self._callbacks, number, len(self.folds))
+
+    def _in_turn(
+        self,
+        do: Callable[[Fold, Sequence[Callback]], T],
+        number: int,
+        fold: Fold,
+        asks: _LatestAsks,
+        own: Asks,
+    ) -> T:
+        asks.of[get_ident()] = own
+        try:
+            return do(fold, [partial(own.call, callback) for callback in self._heard(number)])
+        finally:
+            del asks.of[get_ident()]
+
+
+class _LatestAsks:
+    """What a fold asks by, in the thread that it runs in; outside of any, it has nothing to ask."""
+
+    def __init__(self) -> None:
+        self.of: dict[int, Asks] = {}
+
+    def ask(self, request: Any) -> Any:
+        """Wait for the others, and return the answer."""
+        return self.of[get_ident()].ask(request)
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Have the caller's thread call something."""
+        return self.of[get_ident()].call(function, *arguments)
 
 
 def _train_together(

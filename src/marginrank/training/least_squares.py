@@ -21,6 +21,9 @@ from marginrank.training.recorder import Recorder
 from marginrank.training.validation_table import ValidationTable
 from marginrank.types import Array, Vector
 
+# Passes of a fit beside its iterations: the right side, and the check of the model.
+_BESIDES = 1.5
+
 
 class _Carrying:
     """Normal equations, and the scores of further rows that go along with every vector."""
@@ -64,13 +67,17 @@ class LeastSquaresTrainer:
         Passes over X so far.
     """
 
-    n_alphas = 17
+    per_decade = 2
+    decades_above = 2
+    is_limited = True
     shares_reads = False
     iterates_all = True
 
     def __init__(self, problem: Problem, tol: float, max_iter: int, patience: int | None) -> None:
         self.problem = problem
         self.passes = 0.0
+        self.trained: dict[float, SolverResult] = {}
+        self.iterations = 0
         self.patience = patience
         self._tol = tol
         self._max_iter = max_iter
@@ -104,18 +111,59 @@ class LeastSquaresTrainer:
             run.status = "converged"
         return self._result(run, 0)
 
-    def descend(
-        self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], held: Watched, *, default: bool
-    ) -> None:
+    def descend(self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], held: Watched) -> None:
         """Solve the whole grid in one run; callbacks get the progress of the smallest alpha."""
-        del default
-        self._solves = False
-        table = ValidationTable(held.measure, held.higher_is_better, self.patience)
-        run = self._begin(grid, None, held=held.design, table=table)
+        self.set_out(grid, held)
+        run = self._run
+        assert run is not None
         self._iterate(run, callbacks)
         descent.interrupted = run.status == "interrupted"
         if not descent.interrupted:
             self._note(run, descent)
+
+    def steps(self, grid: Vector) -> Vector:
+        """Return all of them: they come at the price of one."""
+        return grid
+
+    def set_out(self, grid: Vector, held: Watched) -> None:
+        """Begin one run for all alphas."""
+        self._solves = False
+        table = ValidationTable(held.measure, held.higher_is_better, self.patience)
+        self._begin(grid, None, held=held.design, table=table)
+
+    def reach(
+        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: float
+    ) -> bool:
+        """Iterate until the system of this alpha is solved; the others move along."""
+        del held
+        run = self._run
+        assert run is not None
+        cg, index = run.cg, len(descent.alphas)
+        if alpha in descent.alphas:
+            return True
+        if run.status != "stopped":  # by a callback: then all stay where they are
+            self._iterate(run, callbacks, upto=index, last=cg.iteration + limit)
+        descent.interrupted = run.status == "interrupted"
+        if descent.interrupted:
+            raise KeyboardInterrupt
+        if run.status == "limit":
+            return False
+        model = self._of_targets(self.problem.transform.raw(cg.w[index]))
+        descent.add(alpha, model, float(cg.values[index]), float(cg.bounds[index]))
+        assert run.table is not None
+        descent.table = run.table.table
+        return True
+
+    def cost(self, alpha: float, callbacks: Sequence[Callback]) -> float:
+        """Return the passes that this alpha alone would have taken: as many iterations, and the check."""
+        del callbacks
+        assert self._run is not None
+        cg = self._run.cg
+        index = cg.alphas.tolist().index(alpha)
+        return float(cg.iteration if cg.active[index] else cg.iterations[index]) + _BESIDES
+
+    def forget(self) -> None:
+        """The run is needed to continue."""
 
     def collect(self, descent: Descent) -> None:
         """Add the iterates of the run that is under way; before its first iteration there are none."""
@@ -139,11 +187,12 @@ class LeastSquaresTrainer:
 
     def measured(self, descent: Descent, grid: Vector, held: Watched) -> Array:
         """Return what was measured on the way."""
-        del descent, grid, held
+        del descent, held
         assert self._run is not None
         table = self._run.table
         assert table is not None
-        return table.last_parts if self.patience is None else table.best_parts
+        taken = np.isin(self._run.cg.alphas, grid)
+        return (table.last_parts if self.patience is None else table.best_parts)[taken]
 
     def delivered(self, descent: Descent, alpha: float) -> SolverResult:
         """Return the model at an alpha of the grid; none is solved any further."""
@@ -189,9 +238,12 @@ class LeastSquaresTrainer:
         self._run = _Run(cg, table, recorder, [])
         return self._run
 
-    def _iterate(self, run: _Run, callbacks: Sequence[Callback]) -> None:
-        """Iterate to the end; after each iteration measure, and tell the callbacks."""
+    def _iterate(
+        self, run: _Run, callbacks: Sequence[Callback], upto: int | None = None, last: float = np.inf
+    ) -> None:
+        """Iterate to the end, or until one system is solved; after each iteration measure and report."""
         started = perf_counter()
+        before = run.cg.iteration
 
         def observe(cg: ShiftedCG) -> bool:
             stops = False
@@ -206,7 +258,8 @@ class LeastSquaresTrainer:
             wanted = [bool(callback(progress)) for callback in callbacks]
             return any(wanted) or stops
 
-        run.status = run.cg.run(observe)
+        run.status = run.cg.run(observe, upto=upto, last=last)
+        self.iterations += run.cg.iteration - before
         self._count_passes()
 
     def _progress(self, cg: ShiftedCG, seconds: float) -> Progress:
@@ -240,7 +293,10 @@ class LeastSquaresTrainer:
         models = [Model(float(cg.alphas[index]), w, cg.low[index]), *([] if slowest == index else [followed])]
         claim, *others = check_models(self, *models)
         history = _held_to(run.history, others[0] if others else claim)
-        return SolverResult(self._of_targets(w), *claim, claim.gap, cg.iteration, run.status, history)
+        status = run.status
+        if status in ("max_iter", "limit") and not cg.active[index]:
+            status = "converged"
+        return SolverResult(self._of_targets(w), *claim, claim.gap, cg.iteration, status, history)
 
     def _of_targets(self, models: Array) -> Array:
         """Return coefficients without the axis of the targets, where there is one target."""

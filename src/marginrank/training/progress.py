@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,6 +11,7 @@ from typing import TextIO
 
 from marginrank.solvers import Callback, Progress
 from marginrank.system.progress_bar import ProgressBar
+from marginrank.training.search_ends import SEARCH_ENDS, SearchEnd
 from marginrank.types import Vector
 
 _HEADER = "  iter   objective   lower bound       gap   passes   seconds"
@@ -117,6 +119,11 @@ def of_fold(callbacks: Sequence[Callback], number: int, n_folds: int) -> list[Ca
     return _seeing(callbacks, share)
 
 
+def of_fold_in_step(callbacks: Sequence[Callback], number: int, n_folds: int) -> list[Callback]:
+    """Return callbacks that know which fold it is, of several that are equally far."""
+    return _seeing(callbacks, lambda progress: replace(progress, fold=(number, n_folds)))
+
+
 def of_search(callbacks: Sequence[Callback], searched: Callable[[], tuple[int, int]]) -> list[Callback]:
     """Return callbacks that know how much of a search over several spaces is done.
 
@@ -156,3 +163,8 @@ def _line(progress: Progress) -> str:
     if progress.validation is not None:
         line += f"  {progress.validation:11.4f}"
     return line if progress.fold is None else f"{line}   {_fold(progress)}"
+
+
+def say_search_end(alpha: float, end: SearchEnd) -> None:
+    """Write to the standard error stream what a search chose, and why it tried no smaller alphas."""
+    print(f"alpha {alpha:.3g}; search ended: {SEARCH_ENDS[end]}", file=sys.stderr)

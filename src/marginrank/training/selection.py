@@ -6,7 +6,7 @@ makes it cheap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from numbers import Integral
@@ -53,7 +53,8 @@ class Selection:
     ``curve`` is the mean of the metric at each alpha; ``std`` the standard error of that mean over the folds,
     or over the queries of a validation set (NaN where there is only one). ``diff_std`` is the standard error
     of the difference to the best alpha, over queries: those of all folds, or of the validation set; where a
-    fold is one ranking, or holds out pairs, over folds.
+    fold is one ranking, or holds out pairs, over folds. ``is_restricted`` says that another alpha would have
+    been chosen, had it been allowed.
     """
 
     index: int
@@ -63,6 +64,7 @@ class Selection:
     diff_std: Vector
     #: What the figure of the chosen alpha is the mean of, to compare it with that of another search.
     parts: PairedParts | None = None
+    is_restricted: bool = False
 
     @property
     def alpha(self) -> float:
@@ -222,6 +224,24 @@ class Search:
         return _dealt(n_pairs, int(self.cv), "pairs")
 
 
+def select_within(select: Callable[[NDArray[np.bool_]], Selection], allowed: NDArray[np.bool_]) -> Selection:
+    """Choose from the alphas that are allowed; figures are those of all.
+
+    Parameters
+    ----------
+    select : callable
+        Chooses from the alphas of a mask.
+    allowed : ndarray of bool, shape (n_alphas,)
+        Which may be chosen.
+    """
+    selection = select(np.ones(len(allowed), dtype=bool))
+    if allowed[selection.index]:
+        return selection
+    within = select(allowed)
+    index = int(np.flatnonzero(allowed)[within.index])
+    return replace(selection, index=index, parts=within.parts, is_restricted=True)
+
+
 def _parsed(metric: Any) -> Metric:
     return _parsed_name(metric) if isinstance(metric, str) else parse_metric(metric)
 
@@ -268,8 +288,23 @@ def default_alphas(scale: float, n_alphas: int = 17, decades: float = 8.0) -> Ve
     scale = 0.0 if undefined else check_number(scale, "scale")
     if scale <= 0.0:
         scale = 1e-2
-    exponents = np.log10(scale) + 1.0 - np.linspace(0.0, decades, n_alphas)
-    return np.array([float(f"{10.0**e:.3g}") for e in exponents])
+    return _powers(scale, 1.0 - np.linspace(0.0, decades, n_alphas))
+
+
+def default_ladder(scale: float, per_decade: int, above: int = 1, below: int = 11) -> Vector:
+    """Return all alphas that a default grid may come to, descending; see :func:`default_alphas`.
+
+    Examples
+    --------
+    >>> default_ladder(1e-2, 1, above=1, below=2).tolist()
+    [0.1, 0.01, 0.001, 0.0001]
+    """
+    scale = scale if np.isfinite(scale) and scale > 0.0 else 1e-2
+    return _powers(scale, above - np.arange((above + below) * per_decade + 1) / per_decade)
+
+
+def _powers(scale: float, exponents: NDArray[np.float64]) -> Vector:
+    return np.array([float(f"{10.0**e:.3g}") for e in np.log10(scale) + exponents])
 
 
 def _largest_alpha(alphas: Vector, candidates: NDArray[np.bool_]) -> int:

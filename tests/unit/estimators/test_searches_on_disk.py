@@ -30,8 +30,8 @@ on_a_set_and_by_folds = pytest.mark.parametrize("given", [{"eval_set": HELD}, {}
 few_and_many_queries = pytest.mark.parametrize("n_queries", [SPLIT, FUSED])
 
 
-def search(data, given):
-    return RankSVM(alpha="auto", cv=3).fit(data, **given)
+def search(data, given, **more):
+    return RankSVM(alpha="auto", cv=3, **more).fit(data, **given)
 
 
 def assert_same_bits_for_as_many_passes(one, two):
@@ -50,10 +50,10 @@ def test_data_on_disk_give_the_same_curve_along_a_path(tmp_path, monkeypatch, n_
         "trace",
         lambda self, *rest: traced.append(self.problem.design) or trace(self, *rest),
     )
-    data = make_data(0, n_queries)
-    one = search(data, given)
+    data, dense = make_data(0, n_queries), np.geomspace(10.0, 1e-7, 129)
+    one = search(data, given, alphas=dense)
     traced.clear()
-    two = search(write_dataset(tmp_path / "a.mrd", data, chunk_rows=50), given)
+    two = search(write_dataset(tmp_path / "a.mrd", data, chunk_rows=50), given, alphas=dense)
     np.testing.assert_allclose(one.validation_curve_, two.validation_curve_, atol=5e-3)
     assert len(traced) == (1 if given else 3)
 

@@ -259,7 +259,7 @@ def test_callbacks_are_called_in_the_thread_of_the_caller_and_may_stop_a_solutio
         lambda ranker, data: ranker.fit(data, callbacks=stop),
     )
     assert threads == {threading.get_ident()}
-    assert model.n_iter_ == 2
+    assert model.history_[-1].iteration == 2
 
 
 @pytest.mark.parametrize("at_once", [1, 8])

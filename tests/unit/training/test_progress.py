@@ -67,7 +67,7 @@ def test_a_grid_of_one_alpha_is_no_way_to_go():
 def test_a_callback_of_a_search_can_stop_it():
     model = RankSVM(alpha="auto", alphas=[1.0, 0.1], cv=2, tol=1e-9)
     model.fit(X, Y, qid=QID, callbacks=lambda state: state.iteration == 2)
-    assert model.n_iter_ == 2
+    assert model.history_[-1].iteration == 2
 
 
 @pytest.fixture

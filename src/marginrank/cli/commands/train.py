@@ -38,6 +38,7 @@ from marginrank.cli.workers.connection import in_words
 from marginrank.cli.workers.training import Trained, WorkerJob, training_over_workers
 from marginrank.metrics import parse_metric
 from marginrank.model import RankingModel
+from marginrank.training.search_ends import SEARCH_ENDS
 
 _WORKERS = ("workers", "workers_left", "repeated")
 
@@ -197,6 +198,7 @@ def _selection_report(ranker: Any) -> dict[str, Any]:
         "gammas": getattr(ranker, "gammas_", None),
         "curve": getattr(ranker, "validation_curve_", None),
         "standard_error": getattr(ranker, "validation_std_", None),
+        "end": getattr(ranker, "search_end_", None),
     }
 
 
@@ -243,6 +245,7 @@ def _selected(report: dict[str, Any]) -> list[tuple[str, str]]:
         tried = "x".join(str(n) for n in np.shape(found["curve"]))
         gamma = f" at gamma {report['gamma']:.3g}" if found["gammas"] is not None else ""
         facts.append(("alpha", f"{report['alpha']:.3g}{gamma}, the best of {tried}: {figure}"))
+        facts.append(("search ended", SEARCH_ENDS[found["end"]]))
     if found["iteration"] is not None:
         facts.append(("stopped", f"at iteration {found['iteration']} of {report['iterations']}: {figure}"))
     return facts

@@ -35,6 +35,7 @@ from marginrank.cli.refitting import check_refit, check_rows, refit_option, refi
 from marginrank.data import RankingData
 from marginrank.metrics import Metric
 from marginrank.model import RankingModel
+from marginrank.training.search_ends import SEARCH_ENDS
 
 
 @click.command(cls=Command)
@@ -170,6 +171,7 @@ def _report(ranker: Any, files: TrainingFiles, rows: RankingData) -> dict[str, A
         "scale": ranker.scale_,
         "value": ranker.best_score_,
         "end_of_grid": ends.get(best["alpha"]),
+        "search_end": ranker.search_end_,
         "passes": ranker.n_passes_,
     }
 
@@ -199,6 +201,7 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
         ("trained on", f"{sizes}; measured {on}"),
         *scale_fact(report),
         ("chosen", f"alpha {report['alpha']:.3g}: {report['metric']} {rounded(report['value'])}"),
+        ("search ended", SEARCH_ENDS[report["search_end"]]),
         ("took", f"{report['passes']:g} passes over the data, {seconds_for_people(report['seconds'])}"),
     ]
     advice = _advice(report)

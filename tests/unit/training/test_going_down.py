@@ -1,0 +1,86 @@
+"""Default grids are gone down only as far as it pays: a limit on passes that holds, and words about it."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM, write_dataset
+from marginrank.data import RankingData
+from marginrank.datasets import make_ranking
+from marginrank.training.search_ends import SEARCH_ENDS
+
+RANKERS = {
+    "hinge": RankSVM,
+    "squared hinge": lambda **p: RankSVM("squared_hinge", **p),
+    "logistic": lambda **p: RankSVM("logistic", **p),
+    "least squares": lambda **p: RankRLS(solver="cg", **p),
+    "kernel": lambda **p: KernelRankSVM(n_components=20, random_state=0, **p),
+    "structured": lambda **p: StructuredRankSVM("map", relevance=1, metric="pairwise_error", **p),
+}
+every_ranker = pytest.mark.parametrize("make", RANKERS.values(), ids=RANKERS)
+
+
+def text_like(seed, n_rows=150, n_words=1500):
+    """More words than rows: the smaller alpha, the more passes a fit takes."""
+    rng = np.random.default_rng(seed)
+    X = sparse.random(n_rows, n_words, density=0.03, random_state=rng, format="csr")
+    return RankingData(X, np.digitize(np.asarray(X[:, :30].sum(axis=1))[:, 0], [0.2, 0.6]))
+
+
+def ranking(seed, **more):
+    X, y, qid = make_ranking(n_queries=40, rows_per_query=10, n_features=30, random_state=seed, **more)
+    return RankingData(X, y, qid=qid)
+
+
+DATA = {
+    "text": (text_like(0), text_like(1)),
+    "rows": (ranking(0), ranking(1)),
+    "noise": (ranking(0, noise=20.0), ranking(1, noise=20.0)),
+}
+
+
+@every_ranker
+@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize("by_folds", [False, True])
+def test_a_search_takes_at_most_ten_fits_at_the_chosen_alpha_for_each_fold(make, kind, by_folds):
+    train, held = DATA[kind]
+    auto = make(alpha="auto", cv=3).fit(train, eval_set=None if by_folds else held)
+    alone = make(alpha=auto.alpha_).fit(train)
+    assert auto.n_passes_ <= 10 * alone.n_passes_ * (3 if by_folds else 1)
+    assert auto.search_end_ in SEARCH_ENDS
+    assert auto.n_iter_ >= alone.n_iter_  # those of the search count
+
+
+def test_what_is_cut_for_passes_is_said():
+    train, held = DATA["text"]
+    auto = RankSVM(alpha="auto").fit(train, eval_set=held)
+    assert auto.search_end_ == "passes"
+    assert len(auto.validation_curve_) == len(auto.alphas_)
+    assert auto.gap_ <= auto.tol
+
+
+def test_your_own_alphas_are_all_measured():
+    train, held = DATA["rows"]
+    alphas = np.geomspace(1e3, 1e-6, 10)
+    auto = RankSVM(alpha="auto", alphas=alphas).fit(train, eval_set=held)
+    np.testing.assert_array_equal(auto.alphas_, alphas)
+    assert auto.search_end_ == "grid"
+
+
+@pytest.mark.parametrize("by_folds", [False, True])
+def test_rows_on_disk_choose_the_alpha_of_rows_in_memory(tmp_path, by_folds):
+    for kind in ("rows", "noise"):
+        train, held = DATA[kind]
+        on_disk = write_dataset(tmp_path / f"{kind}.mrd", train, chunk_rows=100)
+        given = {} if by_folds else {"eval_set": held}
+        one, two = (RankSVM(alpha="auto").fit(data, **given) for data in (train, on_disk))
+        assert one.alpha_ == two.alpha_
+
+
+def test_folds_are_stepped_together_with_little_memory(monkeypatch):
+    train, _ = DATA["rows"]
+    one = RankSVM(alpha="auto", cv=3).fit(train)
+    monkeypatch.setattr("marginrank.training.fold_blocks.physical_memory", lambda: 1)
+    two = RankSVM(alpha="auto", cv=3).fit(train)  # planes are let go of after each step
+    assert two.best_score_ == pytest.approx(one.best_score_, abs=0.02)
+    assert two.gap_ <= two.tol
