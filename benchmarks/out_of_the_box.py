@@ -1,0 +1,155 @@
+"""What rankers give without being tuned by hand: quality on test queries, and CPU seconds with all selection.
+
+Every ranker of the library with alpha="auto", AutoRanker, and what people take otherwise: LightGBM as it
+comes and stopped early on a validation part, XGBoost, CatBoost with QueryRMSE, and ridge regression on the
+labels. Those that are not installed are said to be absent; CatBoost is no dependency of the project, so put
+it into an environment of its own (``pip install --target DIR catboost``, ``PYTHONPATH=DIR``).
+
+LETOR's five folds. What selects by cross-validation gets training and validation parts; early stopping trains
+on the former and stops by the latter. Figures are means over the test queries of all folds; in brackets the
+difference to RankRLS, plus or minus its paired standard error over queries. One thread each.
+
+    MARGINRANK_DATA=... python benchmarks/out_of_the_box.py
+    MARGINRANK_DATA=... python benchmarks/out_of_the_box.py --sets OHSUMED --rankers AutoRanker LightGBM
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernel_tables import Fold, read_folds
+from linear_block import joined
+from marginrank import AutoRanker, KernelRankSVM, RankingData, RankRLS, RankSVM, StructuredRankSVM
+from marginrank.metrics import evaluate
+
+METRIC = "ndcg@10"
+#: From a fold to scores of its test rows.
+Method = Callable[[Fold], np.ndarray]
+
+
+def ours(make: Callable[[], Any]) -> Method:
+    return lambda fold: make().fit(joined(fold)).predict(fold[2])
+
+
+def sizes(data: RankingData) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows with queries in a run, and the size of each."""
+    order = np.argsort(data.qid, kind="stable")
+    return order, np.unique(data.qid[order], return_counts=True)[1]
+
+
+def ridge(fold: Fold) -> np.ndarray:
+    from sklearn.linear_model import RidgeCV
+
+    rows = joined(fold)
+    return RidgeCV(np.logspace(-4, 4, 17)).fit(rows.X, rows.y).predict(fold[2].X)
+
+
+def lightgbm(fold: Fold, *, early: bool) -> np.ndarray:
+    import lightgbm as lgb
+
+    def arguments(data: RankingData) -> tuple[Any, Any, Any]:
+        order, groups = sizes(data)
+        return data.X[order], data.y[order].astype(int), groups
+
+    ranker = lgb.LGBMRanker(n_jobs=1, verbose=-1, **({"n_estimators": 1000} if early else {}))
+    if not early:
+        X, y, group = arguments(joined(fold))
+        return ranker.fit(X, y, group=group).predict(fold[2].X)
+    (X, y, group), (XV, yv, held) = arguments(fold[0]), arguments(fold[1])
+    stop = [lgb.early_stopping(50, verbose=False)]
+    ranker.fit(X, y, group=group, eval_set=[(XV, yv)], eval_group=[held], eval_at=[10], callbacks=stop)
+    return ranker.predict(fold[2].X)
+
+
+def xgboost(fold: Fold) -> np.ndarray:
+    import xgboost as xgb
+
+    rows = joined(fold)
+    order, groups = sizes(rows)
+    ranker = xgb.XGBRanker(objective="rank:ndcg", n_jobs=1)
+    return ranker.fit(rows.X[order], rows.y[order].astype(int), group=groups).predict(fold[2].X)
+
+
+def catboost(fold: Fold) -> np.ndarray:
+    from catboost import CatBoostRanker, Pool
+
+    rows = joined(fold)
+    order, _ = sizes(rows)
+    group = np.unique(rows.qid[order], return_inverse=True)[1]
+    pool = Pool(rows.X[order], label=rows.y[order], group_id=group)
+    quiet = {"verbose": False, "allow_writing_files": False}
+    ranker = CatBoostRanker(loss_function="QueryRMSE", thread_count=1, **quiet)
+    return np.asarray(ranker.fit(pool).predict(fold[2].X))
+
+
+METHODS: dict[str, tuple[Method, str | None]] = {
+    "RankRLS": (ours(lambda: RankRLS("auto", n_jobs=1)), None),
+    "AutoRanker": (ours(lambda: AutoRanker(n_jobs=1)), None),
+    "KernelRankSVM, least squares": (
+        ours(lambda: KernelRankSVM(loss="least_squares", alpha="auto", random_state=0, n_jobs=1)),
+        None,
+    ),
+    "RankSVM": (ours(lambda: RankSVM(alpha="auto", n_jobs=1)), None),
+    "RankSVM, squared hinge": (ours(lambda: RankSVM("squared_hinge", alpha="auto", n_jobs=1)), None),
+    "RankSVM, logistic": (ours(lambda: RankSVM("logistic", alpha="auto", n_jobs=1)), None),
+    "StructuredRankSVM": (ours(lambda: StructuredRankSVM(alpha="auto", n_jobs=1)), None),
+    "ridge": (ridge, "sklearn"),
+    "LightGBM": (lambda fold: lightgbm(fold, early=False), "lightgbm"),
+    "LightGBM, stopped early": (lambda fold: lightgbm(fold, early=True), "lightgbm"),
+    "XGBoost": (xgboost, "xgboost"),
+    "CatBoost QueryRMSE": (catboost, "catboost"),
+}
+
+
+def measure(method: Method, folds: list[Fold]) -> tuple[np.ndarray, float]:
+    """Return the figure of each test query, and the CPU seconds of a fold."""
+    values, began = [], time.process_time()
+    for fold in folds:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            scores = method(fold)
+        values.append(evaluate(fold[2].y, scores, qid=fold[2].qid, metrics=METRIC).per_query[METRIC])
+    return np.concatenate(values), (time.process_time() - began) / len(folds)
+
+
+def compare(folder: Path, names: list[str]) -> None:
+    folds = read_folds(folder)
+    print(f"{folder.name}: {METRIC}, difference to RankRLS, CPU seconds a fold")
+    base: np.ndarray | None = None
+    for name in names:
+        method, library = METHODS[name]
+        if library is not None and find_spec(library) is None:
+            print(f"  {name:<30}absent: {library} is not installed")
+            continue
+        values, seconds = measure(method, folds)
+        base = values if base is None else base
+        difference = (values - base)[~np.isnan(values)]
+        error = difference.std(ddof=1) / np.sqrt(len(difference))
+        figures = f"{np.nanmean(values):.4f} ({difference.mean():+.4f} +- {error:.4f})"
+        print(f"  {name:<30}{figures}{seconds:>9.2f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", nargs="+", default=["MQ2008", "OHSUMED", "ClueWeb09"])
+    parser.add_argument("--rankers", nargs="+", default=list(METHODS), choices=list(METHODS))
+    options = parser.parse_args()
+    data = os.environ.get("MARGINRANK_DATA")
+    if data is None:
+        raise SystemExit("Set MARGINRANK_DATA to a folder with LETOR data sets.")
+    names = [name for name in METHODS if name == "RankRLS" or name in options.rankers]
+    for name in options.sets:
+        compare(Path(data) / name, names)
+
+
+if __name__ == "__main__":
+    main()
