@@ -115,7 +115,7 @@ def measure(method: Method, folds: list[Fold]) -> tuple[np.ndarray, float]:
     values, began = [], time.process_time()
     for fold in folds:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("ignore")  # of names of arguments that are about to change
             scores = method(fold)
         values.append(evaluate(fold[2].y, scores, qid=fold[2].qid, metrics=METRIC).per_query[METRIC])
     return np.concatenate(values), (time.process_time() - began) / len(folds)

@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 
 import marginrank
 from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
@@ -158,10 +159,27 @@ def test_an_automatic_alpha_is_chosen_from_as_many_for_each_decade(estimator, pe
     np.testing.assert_allclose(alphas[:-1] / alphas[1:], 10.0 ** (1.0 / per_decade), rtol=1e-2)
 
 
+def test_a_kernel_beside_the_columns_is_twice_as_wide_as_the_median_distance(rows):
+    ranker = fitted(KernelRankSVM(n_components=20, random_state=0), rows)
+    quarter = 0.25 / np.median(pdist(rows[0], "sqeuclidean"))
+    assert ranker.gamma_ == pytest.approx(quarter, rel=1e-6)
+    assert ranker.linear_coef_.shape == (4,)
+    searched = fitted(KernelRankSVM(gamma="auto", n_components=20, random_state=0), rows)
+    steps = np.log(searched.gammas_ / quarter) / np.log(4.0)  # and beyond, where an end is the best
+    assert {-1, 0, 1} <= set(np.round(steps, 5))
+
+
+def test_a_kernel_alone_has_the_gamma_of_the_scale(rows):
+    ranker = fitted(KernelRankSVM(linear_block=False, n_components=20, random_state=0), rows)
+    assert ranker.gamma_ == pytest.approx(1.0 / (rows[0].shape[1] * rows[0].var()), rel=1e-9)
+    assert ranker.linear_coef_ is None
+
+
 def test_an_automatic_gamma_alone_is_chosen_among_five_about_the_scale(rows):
     ranker = fitted(KernelRankSVM(gamma="auto", linear_block=False, random_state=0), rows)
     scale = 1.0 / (rows[0].shape[1] * rows[0].var())
-    np.testing.assert_allclose(ranker.gammas_ / scale, [1 / 64, 1 / 16, 1 / 4, 1, 4], rtol=1e-9)
+    steps = np.log(ranker.gammas_ / scale) / np.log(4.0)
+    assert {-3, -2, -1, 0, 1} <= set(np.round(steps, 5))
 
 
 def test_kernel_features_are_float32_unless_the_kernel_is_exact(rows):

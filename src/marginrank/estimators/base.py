@@ -202,7 +202,10 @@ class Ranker(FittedRanker):
 
     def _trainers(self, problem: Problem) -> Sequence[Trainer]:
         """Return what fits, for each space: a solver that certifies its gap."""
-        spaces, solver, tol = self._spaces(problem), self._solver(problem), float(self.tol)
+        return self._trainers_in(self._spaces(problem), problem)
+
+    def _trainers_in(self, spaces: Sequence[Space], problem: Problem) -> Sequence[Trainer]:
+        solver, tol = self._solver(problem), float(self.tol)
         return [CertifiedTrainer(problem.in_space(space), solver, tol) for space in spaces]
 
     def _solver(self, problem: Problem) -> Solver:

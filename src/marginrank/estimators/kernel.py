@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 
 from marginrank.choices import Approximation, KernelName
 from marginrank.data import TrainingView
@@ -27,6 +27,7 @@ from marginrank.solvers import Callback
 from marginrank.system.threads import resolve_threads
 from marginrank.training.evaluation_sets import EvaluationSet
 from marginrank.training.fitting import Found, Row, Run, Trainer
+from marginrank.training.gamma_search import GammaSearch
 from marginrank.training.kernel_spaces import KernelSpaces
 from marginrank.training.linear_block import MappedBesideColumns
 from marginrank.training.mapped_columns import MappedColumns, scaled_map
@@ -93,7 +94,8 @@ class KernelRankSVM(PairwiseRanker):
         gone down only as far as it pays (``search_end_``).
     gammas : array-like, optional
         The grid for ``gamma="auto"``; by default 1/4, 1 and 4 times the gamma of None, and without the linear
-        block 1/64, 1/16, 1/4, 1 and 4 times "scale".
+        block 1/64, 1/16, 1/4, 1 and 4 times "scale". Where the best lies at the end of a default grid, the
+        search goes on beyond it; of yours, there is a warning.
     metric : str or Metric, default="pairwise_error(weighting=queries)"
         What searches select by, and what is measured on ``eval_set``.
     cv : int, splitter or list of (train, test) row numbers, default=5
@@ -304,11 +306,31 @@ class KernelRankSVM(PairwiseRanker):
     ) -> Run:
         if not self._chooses_alpha():
             search = replace(search, alphas=[self.alpha])
-        return super()._run(problem, search, sets, callbacks)
+        if not self._chooses_gamma():
+            return super()._run(problem, search, sets, callbacks)
+        if not sets and not problem.from_pairs:  # a splitter need not give the same folds twice
+            search = replace(search, cv=search.query_folds(problem.data))
+        spaces = self._kernel_spaces()
+
+        def run(chosen: KernelSpaces) -> Run:
+            def trainers(whole: Problem) -> Sequence[Trainer]:
+                return self._trainers_in(chosen.of(whole), whole)
+
+            return self._run_by(trainers, problem, search, sets, callbacks)
+
+        further = None if self.gammas is not None else (lambda gamma: run(replace(spaces, gammas=[gamma])))
+        return GammaSearch(run(spaces), further, search)
 
     def _spaces(self, problem: Problem) -> Sequence[Space]:
+        return self._kernel_spaces().of(problem)
+
+    def _kernel_spaces(self) -> KernelSpaces:
         parameters = self.get_params(deep=False)
-        return KernelSpaces(**{one.name: parameters[one.name] for one in fields(KernelSpaces)}).of(problem)
+        seed = self.random_state
+        if not isinstance(seed, int | np.integer):  # every gamma gets the same landmarks
+            seed = check_random_state(seed).randint(2**31 - 1)
+        given = {one.name: parameters[one.name] for one in fields(KernelSpaces)}
+        return KernelSpaces(**{**given, "random_state": seed})
 
     def _remember(self, rows: Sequence[Row], best: Row) -> None:
         super()._remember(rows, best)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from marginrank.choices import Approximation, KernelName
 from marginrank.data.matrices import in_memory
@@ -52,7 +51,7 @@ class KernelSpaces:
     scale: ScaleSetting | None
     store: Store
     dtype: Any
-    random_state: Any
+    random_state: int
     n_jobs: int | None
 
     @property
@@ -84,8 +83,6 @@ class KernelSpaces:
         n_rows = X.shape[0] if rows is None else len(rows)
         self._check_memory(n_rows)
         seed = self.random_state
-        if not isinstance(seed, int | np.integer):  # every gamma gets the same landmarks
-            seed = check_random_state(seed).randint(2**31 - 1)
         gammas = self._gammas(X, rows, scale, weight, seed)
         maps = [self._make_map(gamma, n_rows, seed) for gamma in gammas]
         shared = (X, rows, weight, scale, self.store, threads)

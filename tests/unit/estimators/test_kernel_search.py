@@ -26,6 +26,9 @@ def bent(seed, n_rows=120):
     return X, np.digitize(utility, np.quantile(utility, [0.4, 0.8])), np.arange(n_rows) // 10
 
 
+# Which of so few gammas is the best does not matter here.
+pytestmark = pytest.mark.filterwarnings("ignore:The best gamma")
+
 X, Y, QID = bent(0)
 XV, YV, QV = bent(1)
 
@@ -128,8 +131,41 @@ def test_the_default_grid_of_gammas_follows_the_units_of_the_columns(linear_bloc
     centre, factors = 1.0 / (3 * X.var()), [1 / 64, 1 / 16, 1 / 4, 1, 4]
     if linear_block:
         centre, factors = 0.25 / np.median(pdist(X, "sqeuclidean")), [1 / 4, 1, 4]
-    np.testing.assert_allclose(gammas[0], centre * np.array(factors), rtol=1e-6)
     np.testing.assert_allclose(gammas[1], gammas[0] / 100, rtol=1e-6)
+    # The grid, and what lies beyond the end of it that is the best.
+    steps = np.round(np.log(gammas[0] / centre) / np.log(4.0), 6)
+    assert set(np.log(factors) / np.log(4.0)) <= set(steps)
+    np.testing.assert_array_equal(np.diff(steps), 1.0)
+
+
+def rapid(seed):
+    """Return rows whose labels go up and down in a tenth of their range: only a narrow kernel sees that."""
+    rows = np.random.default_rng(seed).random((300, 1))
+    return rows, np.round(2 * np.sin(60 * rows[:, 0])), np.arange(300) // 10
+
+
+@pytest.mark.parametrize("on_set", [False, True], ids=["folds", "set"])
+def test_a_default_grid_goes_on_beyond_an_end_that_is_the_best(on_set):
+    rows, y, qid = rapid(0)
+    XW, yw, qw = rapid(1)
+    settings = {"n_components": 100, "random_state": 0, "linear_block": False, "cv": 3}
+    model = KernelRankSVM(gamma="auto", **settings)
+    model.fit(rows, y, qid=qid, **({"eval_set": (XW, yw), "eval_qid": qw} if on_set else {}))
+    assert len(model.gammas_) > 5
+    np.testing.assert_allclose(model.gammas_[1:] / model.gammas_[:-1], 4.0)
+    np.testing.assert_allclose(model.gammas_[:5] * rows.var(), [1 / 64, 1 / 16, 1 / 4, 1, 4], rtol=1e-9)
+    row = int(np.flatnonzero(model.gammas_ == model.gamma_)[0])
+    assert row > 4
+    assert model.best_score_ == model.validation_curve_[row, 0] == model.validation_curve_.min()
+    alone = KernelRankSVM(gamma=model.gamma_, **settings).fit(rows, y, qid=qid)
+    assert model.objective_ == pytest.approx(alone.objective_, rel=2e-3)
+
+
+def test_the_end_of_a_grid_of_the_users_is_warned_of():
+    rows, y, qid = rapid(0)
+    model = KernelRankSVM(gamma="auto", gammas=[1.0, 5.0, 25.0], n_components=100, cv=3, linear_block=False)
+    with pytest.warns(UserWarning, match="The best gamma, 25, is the largest of gammas; try larger ones"):
+        model.fit(rows, y, qid=qid)
 
 
 def test_one_standard_error_moves_alpha_and_not_gamma():
