@@ -22,6 +22,7 @@ from marginrank.data.id_columns import warn_of_id_columns
 from marginrank.data.preference_pairs import pairs_by_id, pairs_of_frame
 from marginrank.data.queries import check_qid
 from marginrank.designs.scaling import SCALES
+from marginrank.estimators.convergence import why_not_converged
 from marginrank.estimators.fitted import FittedRanker, check_not_twice, too_few_rows, without_labels
 from marginrank.estimators.whole_fits import BestSoFar, fitted_whole
 from marginrank.exceptions import MarginRankError, Sentence, ZeroModelWarning
@@ -57,12 +58,6 @@ _SEARCH_RESULTS = (
     "best_score_",
     "search_end_",
 )
-_REMEDY = "Raise {max_iter} or {tol}, use a larger {alpha}, or try another {solver}."
-_ROUNDED = (
-    "Of it {rounding:.1e} is what rounding in double precision may have done to the certificate, so more "
-    "iterations do not help. Raise {tol} or {alpha}."
-)
-_UNSCALED = "Scale the features ({scale='standard'}) if they differ much in size."
 
 
 class Ranker(FittedRanker):
@@ -394,17 +389,4 @@ class Ranker(FittedRanker):
             warnings.warn(self._without_features, ZeroModelWarning, stacklevel=4)
 
     def _why_not_converged(self, result: SolverResult) -> Sentence:
-        count = "1 iteration" if result.n_iter == 1 else f"{result.n_iter} iterations"
-        how = f"stopped after {count}" if result.status == "max_iter" else f"stalled after {count}"
-        said = Sentence(
-            "{who!s} {how!s} at a certified gap of {gap:.1e}, above {tol=:g}.",
-            who=type(self).__name__,
-            how=how,
-            gap=result.gap,
-            tol=self.tol,
-        )
-        if result.rounding >= self.tol:
-            said = said.and_then(_ROUNDED, rounding=result.rounding)
-        else:
-            said = said.and_then(_REMEDY)
-        return said if self.scale_ is not None else said.and_then(_UNSCALED)
+        return why_not_converged(type(self).__name__, result, self.tol, scaled=self.scale_ is not None)
