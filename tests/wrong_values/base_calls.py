@@ -380,8 +380,8 @@ def _explanation_calls(found: marginrank.RankingModel) -> dict[str, list[Call]]:
         f"explanation.{name}.plot": [Call(lambda one=one, **k: _closed(one.plot(**k)), {})]
         for name, one in explained.items()
     }
-    for name in ("PairExplanation", "FeatureWeights"):
-        calls[f"explanation.{name}.table"] = [Call(explained[name].table, {})]
+    for name, one in explained.items():
+        calls[f"explanation.{name}.table"] = [Call(one.table, {})]
     pair = explained["PairExplanation"]
     return calls | {
         "explanation.PairExplanation.largest": [Call(pair.largest, {})],

@@ -134,8 +134,13 @@ class PermutationImportance:
         }
 
     def __str__(self) -> str:
+        return self.table()
+
+    def table(self, n: int = _SHOWN) -> str:
+        """Return the columns of the largest losses, in lines."""
         mean, std = self.mean, self.std
-        rows = [(self.names[j], f"{mean[j]:+.4f}", f"{std[j]:.4f}") for j in largest(mean, _SHOWN)]
+        chosen = largest(mean, check_count(n, "n"))
+        rows = [(self.names[j], f"{mean[j]:+.4f}", f"{std[j]:.4f}") for j in chosen]
         return f"{self.metric} {self.baseline:.4f}\n" + text_table(("column", "loss", "std"), rows)
 
     def plot(self, n: int = _SHOWN) -> Any:

@@ -157,7 +157,11 @@ class RowExplanations:
         }
 
     def __str__(self) -> str:
-        chosen = largest(self.importance, _SHOWN)
+        return self.table()
+
+    def table(self, n: int = _SHOWN) -> str:
+        """Return the columns of the largest contributions, in lines."""
+        chosen = largest(self.importance, check_count(n, "n"))
         rows = [(self.names[j], f"{self.importance[j]:.4g}") for j in chosen]
         return f"{len(self.margins):,} rows ({self.method})\n" + text_table(("column", "mean size"), rows)
 

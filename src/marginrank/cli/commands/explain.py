@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -10,7 +10,7 @@ import numpy as np
 
 from marginrank.cli.command import MOST_USED, Command, option
 from marginrank.cli.files.columns import aligned
-from marginrank.cli.files.reading import keep_apart, known_docids, read_data
+from marginrank.cli.files.reading import check_files, keep_apart, known_docids, read_data, read_names
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.cli.output.path_plot import check_plot, write_plot
@@ -19,6 +19,7 @@ from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError, did_you_mean, shown_path
 from marginrank.explanation import PairExplanation, RowExplanations
 from marginrank.explanation.results import largest
+from marginrank.export.exporting import column_names
 from marginrank.model import RankingModel
 
 _SHOWN = 12
@@ -70,6 +71,13 @@ _SHOWN = 12
     show_default=True,
     help="Columns to show.",
 )
+@option(
+    "--names",
+    group="Output",
+    metavar="FILE",
+    help="What to call the columns, one a line, with or without their numbers.  [default: as in the model, "
+    "or f1, f2, ...]",
+)
 @option("--plot", group="Output", metavar="FILE", help="Draw a picture (.png, .pdf, .svg).")
 @reading_options()
 @options.ignore_unknown
@@ -84,6 +92,7 @@ def explain(
     n_repeats: int,
     random_state: int,
     n: int,
+    names: str | None,
     plot: str | None,
     reading: Reading,
     ignore_unknown: bool,
@@ -101,17 +110,19 @@ def explain(
       marginrank explain model.mrk
       marginrank explain model.mrk test.txt --permutation ndcg@10
       marginrank explain model.mrk test.txt --query 10032
-      marginrank explain model.mrk test.txt --query 10032 --pair d17 d4
+      marginrank explain model.mrk test.txt --query 10032 --pair d17 d4 --names features.txt
     """
-    keep_apart([plot], [model, data])
+    keep_apart([plot], [model, data, names])
+    check_files(names=names)
     if plot is not None:
         check_plot(plot)
     loaded = RankingModel.load(model)
+    show = _Output(_names(names, loaded), n, plot, as_json)
     if data is None:
         for name, given in (("--query", query), ("--pair", pair), ("--permutation", metric)):
             if given is not None:
                 raise click.UsageError(f"{name} looks at DATA, which is not given.")
-        _show(loaded.feature_weights(), n, plot, as_json)
+        show(loaded.feature_weights())
         return
     rows = aligned(read_data(data, reading).in_memory(), loaded, ignore_unknown, reading.first_feature)
     if metric is not None:
@@ -120,16 +131,16 @@ def explain(
         losses = loaded.permutation_importance(
             rows, metric=metric, n_repeats=n_repeats, random_state=random_state, n_jobs=n_jobs
         )
-        _show(losses, n, plot, as_json)
+        show(losses)
         return
     if query is None and pair is None:
-        _show(loaded.explain(rows), n, plot, as_json)
+        show(loaded.explain(rows))
         return
     chosen = _Query.of(rows, query, pair)
     if pair is None:
-        _show_query(chosen, loaded, n, plot, as_json)
+        show.query(chosen, loaded)
         return
-    _show_pair(chosen, loaded, pair, n, plot, as_json)
+    show.pair(chosen, loaded, pair)
 
 
 @dataclass(frozen=True)
@@ -182,59 +193,80 @@ def _common_query(data: RankingData, ids: list[str] | None, pair: tuple[str, str
     return both.pop()
 
 
-def _show(found: Any, n: int, plot: str | None, as_json: bool) -> None:
-    if plot is not None:
-        write_plot(plot, found, n=n)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        click.echo(str(found))
-
-
-def _show_query(chosen: _Query, model: RankingModel, n: int, plot: str | None, as_json: bool) -> None:
-    """Show the rows of a query from the best on, each with the columns that put it there."""
-    found: RowExplanations = model.explain(chosen.rows)
-    if plot is not None:
-        write_plot(plot, found, n=n)
-    order = np.argsort(-found.margins, kind="stable").tolist()
-    rows = [
-        {
-            "row": chosen.ids[k],
-            "margin": float(found.margins[k]),
-            "contributions": {
-                found.names[j]: float(found.contributions[k, j]) for j in largest(found.contributions[k], n)
-            },
-        }
-        for k in order
-    ]
-    if as_json:
-        print_json({"query": chosen.name, "method": found.method, "rows": rows})
-        return
-    click.echo(
-        f"query {chosen.name}: scores above the mean row, and the columns that make them ({found.method})"
-    )
-    width = max(map(len, chosen.ids))
-    for row, k in zip(rows, order, strict=True):
-        parts = ", ".join(
-            f"{found.names[j]} {found.contributions[k, j]:+.3g}"
-            for j in largest(found.contributions[k], min(n, 4))
+def _names(path: str | None, model: RankingModel) -> tuple[str, ...]:
+    """Return what to call the columns: by a file of names, as in the model, or by number."""
+    names = None if path is None else read_names(path)
+    if names is not None and len(names) != model.n_features:
+        raise MarginRankError(
+            f"--names: the model has {model.n_features:,} columns, and {shown_path(str(path))} has "
+            f"{len(names):,} names. Give one a line, also for columns that are not in use."
         )
-        click.echo(f"{row['row']!s:<{width}}  {row['margin']:+10.4g}  {parts}")
+    return column_names(names, model.feature_names, model.n_features)
 
 
-def _show_pair(
-    chosen: _Query, model: RankingModel, pair: tuple[str, str], n: int, plot: str | None, as_json: bool
-) -> None:
-    X: Any = chosen.rows.X
-    first, second = (X[[chosen.row(name)]] for name in pair)
-    within = None if model.query_normalization is None else X
-    found: PairExplanation = model.explain_pair(first, second, within=within)
-    if plot is not None:
-        write_plot(plot, found, n=n)
-    if as_json:
-        print_json({"query": chosen.name, "a": pair[0], "b": pair[1], **found.to_dict()})
-        return
-    word = "above" if found.margin > 0 else "below" if found.margin < 0 else "level with"
-    by = f"by {abs(found.margin):.4g} ({found.method})"
-    click.echo(f"query {chosen.name}: {pair[0]} (a) is {word} {pair[1]} (b), {by}")
-    click.echo(found.table(n))
+@dataclass(frozen=True)
+class _Output:
+    """How to show explanations: by which names, how much of them, and where."""
+
+    names: tuple[str, ...]
+    n: int
+    plot: str | None
+    as_json: bool
+
+    def __call__(self, found: Any) -> None:
+        """Show what has a table."""
+        found = self._drawn(found)
+        if self.as_json:
+            print_json(found.to_dict())
+        else:
+            click.echo(found.table(self.n))
+
+    def _drawn(self, found: Any) -> Any:
+        """Return an explanation by the names, after its picture."""
+        found = replace(found, names=self.names)
+        if self.plot is not None:
+            write_plot(self.plot, found, n=self.n)
+        return found
+
+    def query(self, chosen: _Query, model: RankingModel) -> None:
+        """Show the rows of a query from the best on, each with the columns that put it there."""
+        found: RowExplanations = self._drawn(model.explain(chosen.rows))
+        order = np.argsort(-found.margins, kind="stable").tolist()
+        rows = [
+            {
+                "row": chosen.ids[k],
+                "margin": float(found.margins[k]),
+                "contributions": {
+                    found.names[j]: float(found.contributions[k, j])
+                    for j in largest(found.contributions[k], self.n)
+                },
+            }
+            for k in order
+        ]
+        if self.as_json:
+            print_json({"query": chosen.name, "method": found.method, "rows": rows})
+            return
+        click.echo(
+            f"query {chosen.name}: scores above the mean row, and the columns that make them ({found.method})"
+        )
+        width = max(map(len, chosen.ids))
+        for row, k in zip(rows, order, strict=True):
+            parts = ", ".join(
+                f"{found.names[j]} {found.contributions[k, j]:+.3g}"
+                for j in largest(found.contributions[k], min(self.n, 4))
+            )
+            click.echo(f"{row['row']!s:<{width}}  {row['margin']:+10.4g}  {parts}")
+
+    def pair(self, chosen: _Query, model: RankingModel, pair: tuple[str, str]) -> None:
+        """Show why one row of a query stands above another."""
+        X: Any = chosen.rows.X
+        first, second = (X[[chosen.row(name)]] for name in pair)
+        within = None if model.query_normalization is None else X
+        found: PairExplanation = self._drawn(model.explain_pair(first, second, within=within))
+        if self.as_json:
+            print_json({"query": chosen.name, "a": pair[0], "b": pair[1], **found.to_dict()})
+            return
+        word = "above" if found.margin > 0 else "below" if found.margin < 0 else "level with"
+        by = f"by {abs(found.margin):.4g} ({found.method})"
+        click.echo(f"query {chosen.name}: {pair[0]} (a) is {word} {pair[1]} (b), {by}")
+        click.echo(found.table(self.n))

@@ -100,3 +100,30 @@ def test_a_model_that_normalises_within_queries_is_explained_in_its_query(cli, f
     RankingModel([2.0, -1.0], query_normalization="minmax").save(folder / "model.mrk")
     done = cli("explain", "model.mrk", "test.txt", "--query", "2", "--pair", "c", "d", "--json")
     assert json.loads(done.stdout)["margin"] == 1.0
+
+
+def test_names_of_a_file_stand_in_every_explanation(cli, folder):
+    (folder / "features.txt").write_text("1\tbm25_title\n2\tprice\n")
+    named = ("--names", "features.txt")
+    done = cli("explain", "model.mrk", "test.txt", "--query", "1", "--pair", "a", "b", *named)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()[2:]] == ["price", "bm25_title"]
+    for asked in ([], ["test.txt"], ["test.txt", "--query", "2"], ["test.txt", "--permutation", "map"]):
+        done = cli("explain", "model.mrk", *asked, *named, "--json")
+        assert done.returncode == 0, done.stderr
+        assert "bm25_title" in done.stdout
+        assert '"f1"' not in done.stdout
+
+
+def test_a_file_with_too_few_names_is_refused(cli, folder):
+    (folder / "features.txt").write_text("bm25_title\n")
+    done = cli("explain", "model.mrk", "--names", "features.txt")
+    assert done.returncode == 1
+    assert "--names: the model has 2 columns, and features.txt has 1 names." in done.stderr
+
+
+@pytest.mark.parametrize("asked", [[], ["test.txt"], ["test.txt", "--permutation", "map"]])
+def test_top_says_how_many_columns_are_shown(asked, cli, folder):
+    both = cli("explain", "model.mrk", *asked).stdout.splitlines()
+    first = cli("explain", "model.mrk", *asked, "--top", "1").stdout.splitlines()
+    assert [line.split()[0] for line in first] == [line.split()[0] for line in both[:-1]]
