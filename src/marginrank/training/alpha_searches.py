@@ -239,13 +239,16 @@ class SearchByFolds(AlphaSearch):
             begun=self._begun,
         )
         down, grid, end = self._go_down(trainer, steps.folds, steps.each)
-        self._allowed = down.affordable(grid, trainer.trained)
         some = self._averaged(grid)
         figures = [_figures_of(fold, grid) for fold in steps.folds]
         self._grid = grid
         self._measured = figures, np.sum([fold.descent.models_at(some) for fold in steps.folds], axis=0)
+        while True:
+            self._allowed = down.affordable(grid, trainer.trained)
+            row = self._chosen_row(trainer, grid, figures, self._select)
+            if not down.tries_larger(row.selection):
+                break
         self._count_passes(trainer)
-        row = self._chosen_row(trainer, grid, figures, self._select)
         end = "passes" if row.selection.is_restricted else end
         return replace(row, end=end, result=trainer.trained.get(row.place.alpha))
 

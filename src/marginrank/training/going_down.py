@@ -18,7 +18,7 @@ from marginrank.training.fitting import Trainer
 from marginrank.training.fold_blocks import Fold
 from marginrank.training.paired_parts import PairedParts, mean_and_error, pooled
 from marginrank.training.search_ends import SearchEnd, best_so_far, validation_ends
-from marginrank.training.selection import Search, no_figure
+from marginrank.training.selection import Rule, Search, Selection, no_figure
 from marginrank.types import Array, Vector
 
 #: What a search may take, in fits at the alpha that it chooses, for each fold.
@@ -28,6 +28,10 @@ MOST_FITS = 10.0
 _FOR_DESCENT, _FOR_ALL = 0.85, 0.9
 # Passes of each fold since the best alpha after which a search ends, or as many as it took to get there.
 _SINCE_BEST = 40.0
+# Fits that are made to know whether a larger alpha may be chosen, and the share of the limit that it must
+# keep. Passes depend a little on how sums are rounded; of alphas that count as equal they shall not decide
+# for rows on disk otherwise than in memory, unless the limit happens to be just there.
+_TRIES: dict[Rule, tuple[int, float]] = {"best": (1, 0.75), "one_se": (3, 1.0)}
 # Where no feature is left at a large alpha, a fit takes hardly a pass; nobody chooses such a model.
 _LEAST_FIT = 1.5
 
@@ -79,6 +83,9 @@ class GoingDown:
         self._fit = self._first = 0.0
         self._costs: dict[float, float] = {}
         self._parts: dict[float, list[Array]] = {}
+        # Larger alphas that were fitted to know their cost, and the smallest one that costs too little.
+        self._tries = 0
+        self._too_cheap = np.inf
         self.alphas: list[float] = []
 
     @property
@@ -95,7 +102,7 @@ class GoingDown:
         return self._has_room_for_fit()
 
     def _has_room_for_fit(self) -> bool:
-        return self.spent + self._fit <= _FOR_ALL * MOST_FITS * len(self._folds) * self._fit
+        return self.spent + self._fit <= _FOR_ALL * self._limit(self._fit)
 
     def affordable(self, grid: Vector, trained: Collection[float] = ()) -> NDArray[np.bool_]:
         """Return which alphas may be chosen after so many passes; the larger, the fewer a fit takes.
@@ -104,18 +111,48 @@ class GoingDown:
         """
         if not self._trainer.is_limited or self._fit == 0.0:
             return np.ones(len(grid), dtype=bool)
-        known = {self.alphas[0]: self._first, **self._costs}
-        least = np.array([max([known[a] for a in known if a >= alpha] or [0.0]) for alpha in grid])
+        least = np.array([self._least_cost(alpha) for alpha in grid])
         to_come = np.where(np.isin(grid, list(trained)), 0.0, least)
         found: NDArray[np.bool_] = self.spent + to_come <= MOST_FITS * len(self._folds) * least
         return found if found.any() else least == least.max()
 
-    def run(self, steps: Vector) -> SearchEnd:
-        """Go down a grid, and return why no further.
+    def _least_cost(self, alpha: float) -> float:
+        """Return what a fit takes at least, by those that were measured at this alpha and at larger ones."""
+        known = {self.alphas[0]: self._first, **self._costs}
+        return max([known[a] for a in known if a >= alpha] or [0.0])
 
-        There is no way up: fits at larger alphas take so few passes that none of them could be chosen after
-        those of the way down.
+    def tries_larger(self, selection: Selection) -> bool:
+        """Whether a larger alpha, which the rule prefers to the chosen one, was fitted to know its cost.
+
+        The largest comes first, then the middle one of those that are left: the larger an alpha, the fewer
+        passes its fit takes. None is fitted where the chosen one could then not be chosen any more.
         """
+        left = selection.preferred[selection.preferred < self._too_cheap]
+        tries, share = _TRIES[self._search.rule]
+        if not selection.is_restricted or self._trainer.iterates_all or not len(left):
+            return False
+        if self._tries == tries or not self._has_room_for_try(selection.alpha):
+            return False
+        alpha = float(left[len(left) // 2 if self._tries else 0])
+        self._tries += 1
+        cost = self._trainer.cost(alpha, self._callbacks)
+        if self.spent <= share * self._limit(cost):
+            self._costs[alpha] = cost
+        else:
+            self._too_cheap = alpha
+        return True
+
+    def _has_room_for_try(self, chosen: float) -> bool:
+        least = self._least_cost(chosen)
+        to_come = least if chosen in self._trainer.trained else 2.0 * least
+        return self.spent + to_come <= self._limit(least) and self.allows_fit()
+
+    def _limit(self, fit: float) -> float:
+        """Return the passes that a search may take, given those of a fit at the alpha that it chooses."""
+        return MOST_FITS * len(self._folds) * fit
+
+    def run(self, steps: Vector) -> SearchEnd:
+        """Go down a grid, and return why no further."""
         self._each(partial(_set_out, steps))
         end: SearchEnd = "smallest"
         for alpha in steps:
@@ -126,6 +163,8 @@ class GoingDown:
             if why is not None:
                 end = why
                 break
+        if self._trainer.iterates_all and self._fit > 0.0:  # known for all alphas; all rows may take fewer
+            self._costs = {a: _FOR_ALL * self._cost_in_folds(a) for a in self.alphas} | self._costs
         return end
 
     def _step(self, alpha: float) -> bool:
@@ -159,7 +198,7 @@ class GoingDown:
         return min(self._room_below_limit(), self._room_since_best())
 
     def _room_below_limit(self) -> float:
-        return _FOR_DESCENT * MOST_FITS * len(self._folds) * self._fit - self.spent
+        return _FOR_DESCENT * self._limit(self._fit) - self.spent
 
     def _room_since_best(self) -> float:
         up_to_best = self._spent_at[self._best()]
@@ -175,10 +214,13 @@ class GoingDown:
     def _cost_of_best(self) -> float:
         best = self._best()
         if self._trainer.iterates_all:
-            self._costs[best] = float(np.mean([fold.trainer.cost(best, ()) for fold in self._folds]))
+            self._costs[best] = self._cost_in_folds(best)
         else:
             self._costs[best] = self._trainer.cost(best, self._callbacks)
         return self._costs[best]
+
+    def _cost_in_folds(self, alpha: float) -> float:
+        return float(np.mean([fold.trainer.cost(alpha, ()) for fold in self._folds]))
 
     def _best(self) -> float:
         return self.alphas[best_so_far(self._search, self._curve())]

@@ -54,7 +54,7 @@ class Selection:
     or over the queries of a validation set (NaN where there is only one). ``diff_std`` is the standard error
     of the difference to the best alpha, over queries: those of all folds, or of the validation set; where a
     fold is one ranking, or holds out pairs, over folds. ``is_restricted`` says that another alpha would have
-    been chosen, had it been allowed.
+    been chosen, had it been allowed; ``as_good`` which alphas the rule takes for as good as the best.
     """
 
     index: int
@@ -65,11 +65,18 @@ class Selection:
     #: What the figure of the chosen alpha is the mean of, to compare it with that of another search.
     parts: PairedParts | None = None
     is_restricted: bool = False
+    as_good: NDArray[np.bool_] | None = None
 
     @property
     def alpha(self) -> float:
         """The chosen one."""
         return float(self.alphas[self.index])
+
+    @property
+    def preferred(self) -> Vector:
+        """Larger alphas that the rule takes for as good as the best, descending."""
+        found = np.zeros(len(self.alphas), dtype=bool) if self.as_good is None else self.as_good
+        return np.sort(self.alphas[found & (self.alphas > self.alpha)])[::-1]
 
 
 @dataclass(frozen=True)
@@ -142,15 +149,15 @@ class Search:
             )
         signed = -curve if self.parsed.higher_is_better else curve
         lowest = float(signed.min())
-        best = _largest_alpha(alphas, signed <= lowest + self.resolution * abs(lowest))
+        as_good = signed <= lowest + self.resolution * abs(lowest)
+        best = _largest_alpha(alphas, as_good)
         diff_std = error_of_difference(paired, best)
-        chosen = best
         if self.rule == "one_se":
             # A whole standard error is too careful: models as good as the best are rare beyond half of it.
-            chosen = _largest_alpha(alphas, signed <= signed[best] + _SHARE_OF_ERROR * diff_std)
-            chosen = chosen if alphas[chosen] > alphas[best] else best
+            as_good |= signed <= signed[best] + _SHARE_OF_ERROR * diff_std
+        chosen = _largest_alpha(alphas, as_good)
         there = PairedParts(paired.values[:, [chosen]], paired.weight)
-        return Selection(chosen, alphas, curve, std, diff_std, there)
+        return Selection(chosen, alphas, curve, std, diff_std, there, as_good=as_good)
 
     def select_so_far(
         self, alphas: Vector, values: NDArray[np.float64], paired: PairedParts | None = None

@@ -73,6 +73,8 @@ class SearchOnSet(AlphaSearch):
             if down is not None:
                 allowed = down.affordable(grid, solved)
             row = self._choose(trainer, grid, self._parts, allowed)
+            if down is not None and down.tries_larger(row.selection):
+                continue
             if row.result is not None:
                 return replace(row, end="passes") if row.selection.is_restricted else row
             finished = allowed & np.isin(grid, list(solved))

@@ -39,16 +39,49 @@ DATA = {
 }
 
 
+# A validation set of one ranking has no standard error.
+SEARCHES = [
+    (kind, by_folds, rule)
+    for kind in DATA
+    for by_folds in (False, True)
+    for rule in ("best", "one_se")
+    if by_folds or rule == "best" or kind != "text"
+]
+
+
 @every_ranker
-@pytest.mark.parametrize("kind", DATA)
-@pytest.mark.parametrize("by_folds", [False, True])
-def test_a_search_takes_at_most_ten_fits_at_the_chosen_alpha_for_each_fold(make, kind, by_folds):
+@pytest.mark.parametrize(("kind", "by_folds", "rule"), SEARCHES)
+def test_a_search_takes_at_most_ten_fits_at_the_chosen_alpha_for_each_fold(make, kind, by_folds, rule):
     train, held = DATA[kind]
-    auto = make(alpha="auto", cv=3).fit(train, eval_set=None if by_folds else held)
+    auto = make(alpha="auto", cv=3, rule=rule).fit(train, eval_set=None if by_folds else held)
     alone = make(alpha=auto.alpha_).fit(train)
     assert auto.n_passes_ <= 10 * alone.n_passes_ * (3 if by_folds else 1)
     assert auto.search_end_ in SEARCH_ENDS
     assert auto.n_iter_ >= alone.n_iter_  # those of the search count
+
+
+def wanted_by_one_se(ranker):
+    curve, within = ranker.validation_curve_, 0.5 * ranker.validation_diff_std_
+    at_best = curve[within == 0.0][0]
+    return ranker.alphas_[curve <= at_best + within].max()
+
+
+def test_the_careful_rule_takes_a_larger_alpha_where_the_curve_is_flat():
+    train, _ = DATA["rows"]
+    settings = {"loss": "squared_hinge", "alpha": "auto", "cv": 3}
+    best, careful = (RankSVM(**settings, rule=rule).fit(train) for rule in ("best", "one_se"))
+    assert careful.alpha_ > best.alpha_
+    assert careful.alpha_ == wanted_by_one_se(careful)
+    assert careful.gap_ <= careful.tol
+
+
+def test_where_the_careful_rule_asks_for_too_cheap_a_fit_the_choice_is_cut():
+    train, _ = DATA["text"]
+    careful = RankSVM(alpha="auto", cv=3, rule="one_se").fit(train)
+    wanted = wanted_by_one_se(careful)
+    assert careful.n_passes_ > 30 * RankSVM(alpha=wanted).fit(train).n_passes_
+    assert careful.alpha_ < wanted
+    assert careful.search_end_ == "passes"
 
 
 def test_what_is_cut_for_passes_is_said():
