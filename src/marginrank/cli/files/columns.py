@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from marginrank.cli.files.missing import warn_of_missing
+from marginrank.cli.files.missing import warn_of_empty, warn_of_missing
 from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory, is_sparse, map_blocks
 from marginrank.data.ranking_data import rebuilt
@@ -175,19 +175,21 @@ def aligned(
 
 
 def warn_of_ranges(model: RankingModel, data: RankingData, first: int = 1) -> None:
-    """Warn of values far outside of what a model was trained on; one more look at the data."""
+    """Warn of values far outside of what a model was trained on, and of none; one more look at the data."""
     if model.column_statistics is None or model.query_normalization is not None:
         return
     low, high = np.full(model.n_features, np.inf), np.full(model.n_features, -np.inf)
+    width = data.n_features
     for chunk in data.chunks():
         if model.feature_names is not None and chunk.feature_names is not None:
-            X = model_matrix(chunk, model.n_features, model.feature_names)
+            X, width = model_matrix(chunk, model.n_features, model.feature_names), model.n_features
         else:
             X = _as_wide_as(model.n_features, chunk, True, first)
         least, most = column_extremes(X)
         np.minimum(low, least, out=low)
         np.maximum(high, most, out=high)
     warn_of_far_columns(far_columns(cast("ExportedModel", model), low, high))
+    warn_of_empty(model, (low, high), data.n_rows, width)
 
 
 def _as_wide_as(n_features: int, data: RankingData, ignore_unknown: bool, first: int) -> Any:

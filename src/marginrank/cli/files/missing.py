@@ -38,6 +38,33 @@ def warn_of_missing(data: RankingData, like: RankingModel | RankingData, first: 
         warnings.warn(_sentence(width, like.n_features, strange, first), stacklevel=2)
 
 
+def warn_of_empty(model: RankingModel, extremes: tuple[Vector, Vector], n_rows: int, width: int) -> None:
+    """Warn of columns in use that are 0 in all of the rows, which by their share of zeros in training is odd.
+
+    Columns from ``width`` on are left to :func:`warn_of_missing`. A share of zeros among n rows is taken for
+    ``(zeros + 1) / (n + 1)``: one row that is 0 where none was is no wonder.
+    """
+    statistics = model.column_statistics
+    if statistics is None:
+        return
+    low, high = extremes
+    empty = (low == 0.0) & (high == 0.0)
+    empty[width:] = False
+    if model.feature_map is None:
+        empty &= model.coef != 0.0
+    believed = (statistics.zeros * statistics.n_rows + 1.0) / (statistics.n_rows + 1.0)
+    strange = np.flatnonzero(empty & (n_rows * np.log(believed) < np.log(_RARE)))
+    if len(strange):
+        names = model.feature_names or [f"f{column + 1}" for column in range(model.n_features)]
+        named = ", ".join(repr(names[column]) for column in strange[:_NAMED])
+        more = f" and {len(strange) - _NAMED} more" if len(strange) > _NAMED else ""
+        warnings.warn(
+            f"The data have nothing but 0 in {named}{more}, which was not so in training. Are these the "
+            "right data for the model?",
+            stacklevel=2,
+        )
+
+
 def _zeros(like: RankingModel | RankingData, width: int) -> Vector | None:
     """Return the share of zeros of each further column in training; None where nobody knows."""
     if isinstance(like, RankingModel):

@@ -55,3 +55,18 @@ def test_predict_warns_of_values_in_other_units(cli, folder):
     assert "Warning: Values lie far outside of what the model was trained on: 'f2' (0.5 to 900" in done.stderr
     (folder / "test.txt").write_text("1 qid:1 1:0.5 2:0.5\n0 qid:1 1:0.25 2:0.75\n")
     assert cli("predict", "model.mrk", "test.txt").stderr == ""
+
+
+def test_predict_warns_of_a_column_that_the_data_lack_before_their_last(cli, folder):
+    rng = np.random.default_rng(0)
+    X = rng.random((20, 3)) + 0.1
+    RankSVM(alpha=0.01).fit(X, X @ [1.0, 2.0, 3.0]).save(folder / "model.mrk")
+    lacking = [f"0 qid:1 1:0.5 3:{k / 20}\n" for k in range(1, 11)]
+    (folder / "test.txt").write_text("".join(lacking))
+    done = cli("predict", "model.mrk", "test.txt")
+    assert done.returncode == 0
+    assert "Warning: The data have nothing but 0 in 'f2', which was not so in training." in done.stderr
+    # (0 + 1) / (20 + 1) for each of three rows is no wonder, nor is a value in one row of ten.
+    for rows in (lacking[:3], [*lacking[:9], "0 qid:1 1:0.5 2:0.5 3:0.5\n"]):
+        (folder / "test.txt").write_text("".join(rows))
+        assert cli("predict", "model.mrk", "test.txt").stderr == ""
