@@ -91,6 +91,18 @@ def in_process(capsys, *arguments):
     return code, captured.err
 
 
+#: Commands to which a folder of Parquet files is data.
+OF_PARQUET = {
+    "inspect {}",
+    "train {} -o n.mrk",
+    "train a.txt -o n.mrk --validate {}",
+    "evaluate {} a.scores",
+    "convert {} b.npz",
+    "convert {} b.mrd --from parquet",
+    "convert a.scores b.run --data {}",
+}
+
+
 @pytest.mark.parametrize(
     ("name", "what"), [("pipe", "a pipe"), ("folder", "a folder"), (os.devnull, "a device")]
 )
@@ -117,10 +129,12 @@ def test_what_is_no_file_is_refused_without_waiting(capsys, command, name, what)
         return  # refused as misuse, by click
     code, said = in_process(capsys, *command.format(name).split())
     assert code == 1
-    assert (
-        said
-        == f"Error: {name}: expected a file, got {what}. To read from a pipe, give - for standard input.\n"
-    )
+    expected = f"expected a file, got {what}. To read from a pipe, give - for standard input."
+    if name == "folder" and command in OF_PARQUET:
+        expected = "expected Parquet files (.parquet, .pq) in the folder, got none."
+    elif name == "folder" and command.endswith("--from csv"):
+        expected = "expected a file of csv data, got a folder; folders hold Parquet."
+    assert said == f"Error: {name}: {expected}\n"
     assert not Path("b.mrd").exists()
 
 
