@@ -18,7 +18,6 @@ from scipy.spatial.distance import cdist
 
 from marginrank.data.matrices import as_dense
 from marginrank.exceptions import MarginRankError
-from marginrank.feature_maps.kernel_units import KernelUnits
 from marginrank.types import Vector
 
 _Gradient = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]
@@ -84,6 +83,8 @@ def _nystroem(feature_map: Any, coef: Vector, start: Vector, end: Vector) -> Vec
         start, end = start / unit, end / unit
         landmarks = landmarks / np.maximum(np.abs(landmarks).max(axis=1), 1e-300)[:, None]
     else:
+        from marginrank.feature_maps.kernel_units import KernelUnits  # with scikit-learn, slow to import
+
         units = KernelUnits(kernel, parameters)
         start, end, landmarks = (
             np.asarray(units.rows(rows), dtype=np.float64) for rows in (start[None], end[None], landmarks)

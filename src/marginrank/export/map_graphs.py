@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from marginrank.data.matrices import as_dense
 from marginrank.export.base import Mapping as InputMapping
 from marginrank.export.graphs import Graph
-from marginrank.feature_maps.kernel_units import KernelUnits
 from marginrank.types import Vector
 
 
@@ -38,6 +37,8 @@ def _fourier(graph: Graph, z: str, feature_map: Any, coef: Vector) -> str:
 
 
 def _nystroem(graph: Graph, z: str, feature_map: Any, coef: Vector) -> str:
+    from marginrank.feature_maps.kernel_units import KernelUnits  # with scikit-learn, slow to import
+
     duals = (feature_map.whitening_ @ coef)[:, None]
     kernel = feature_map.kernel
     if kernel == "precomputed":

@@ -211,8 +211,13 @@ def check_target(target: Path, overwrite: bool) -> bool:
     """Return whether there is a data set that may be replaced; what is there otherwise is an error."""
     if not os.path.lexists(target):
         return False
-    if target.is_symlink() or not (target / MANIFEST).is_file():
-        raise MarginRankError(f"{target} is there already and is no data set; write elsewhere.")
+    while _is_foreign(target):
+        try:
+            there = os.lstat(target)
+            if _is_foreign(target) and os.path.samestat(there, os.lstat(target)):
+                raise MarginRankError(f"{target} is there already and is no data set; write elsewhere.")
+        except FileNotFoundError:  # another writer took it away meanwhile
+            return False
     if not overwrite:
         raise MarginRankError.saying(
             "{target!s} is there already; {pass} {overwrite=True} to replace it.", target=target
@@ -224,6 +229,10 @@ def check_target(target: Path, overwrite: bool) -> bool:
             "move it elsewhere first."
         )
     return True
+
+
+def _is_foreign(target: Path) -> bool:
+    return target.is_symlink() or not (target / MANIFEST).is_file()
 
 
 def _is_part(path: Path) -> bool:

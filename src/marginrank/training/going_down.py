@@ -26,6 +26,8 @@ MOST_FITS = 10.0
 # Of that, what going down may take, and what this and the training of what may be chosen may take. A fit at
 # a smaller alpha may take a little less than one at a larger alpha, which is the one that is measured.
 _FOR_DESCENT, _FOR_ALL = 0.85, 0.9
+# Fits that are left to train what may be chosen: the first may measure worse than it did on the way.
+_FOR_CHOICE = 2.0
 # Passes of each fold since the best alpha after which a search ends, or as many as it took to get there.
 _SINCE_BEST = 40.0
 # Fits that are made to know whether a larger alpha may be chosen, and the share of the limit that it must
@@ -198,7 +200,8 @@ class GoingDown:
         return min(self._room_below_limit(), self._room_since_best())
 
     def _room_below_limit(self) -> float:
-        return _FOR_DESCENT * self._limit(self._fit) - self.spent
+        limit = self._limit(self._fit)
+        return min(_FOR_DESCENT * limit, limit - _FOR_CHOICE * self._fit) - self.spent
 
     def _room_since_best(self) -> float:
         up_to_best = self._spent_at[self._best()]

@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -244,6 +245,31 @@ def test_a_writer_that_must_not_overwrite_refuses_what_came_meanwhile_and_can_be
     write(target, 2.0, resume=True, overwrite=True)
     assert value_of(target) == 2.0
     assert names(tmp_path) == ["a.mrd"]
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_target_that_another_writer_takes_away_meanwhile_is_no_foreign_folder(
+    tmp_path, monkeypatch, comes_back
+):
+    target, away = tmp_path / "a.mrd", tmp_path / "b.mrd"
+    write(target, 1.0)
+    lexists, is_file = os.path.lexists, Path.is_file
+
+    def seen_then_taken(path):
+        found = lexists(path)
+        if found and Path(path) == target:
+            os.rename(target, away)
+        return found
+
+    def looked_for_then_brought_back(path, **named):
+        found = is_file(path, **named)
+        if comes_back and away.exists():
+            os.rename(away, target)
+        return found
+
+    monkeypatch.setattr(os.path, "lexists", seen_then_taken)
+    monkeypatch.setattr(Path, "is_file", looked_for_then_brought_back)
+    assert stage_folder.check_target(target, overwrite=True) is comes_back
 
 
 @pytest.mark.usefixtures("way")

@@ -151,6 +151,7 @@ def test_a_kernel_chooses_the_kernel_machine_and_its_seed_draws(run, folder):
     assert (report["method"], report["gamma"]) == ("kernel", 0.1)
 
 
+@pytest.mark.filterwarnings("ignore:The best gamma")  # at an end of these three, which is not the point here
 def test_gamma_and_alpha_are_chosen_together(run, folder):
     report = json.loads(
         run("train.txt", "-o", "m.mrk", "--kernel", "rbf", "--components", "20", "--alpha", "auto",
