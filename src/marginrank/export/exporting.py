@@ -12,7 +12,7 @@ from typing import IO, Any, get_args
 from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError, shown_path
 from marginrank.export.base import ExportedModel, Normalizers, Options, Target, Written
 from marginrank.export.checking import CheckedRows, ExportCheck, check_export
-from marginrank.export.float32_loss import float32_loss, warn_of_loss
+from marginrank.export.float32_loss import float32_loss, warn_of_kernel, warn_of_loss
 from marginrank.export.registry import TARGETS
 from marginrank.parameters import as_list, check_choice, check_path
 from marginrank.system.atomic_write import atomic_write
@@ -81,6 +81,8 @@ def export_model(
         loss = float32_loss(model, rows, 0.0 if check is None else check.spread)
         if loss is not None:
             warn_of_loss(loss, options.names, found.title)
+        if model.mapping is not None:
+            warn_of_kernel(check, found.title)
     files = _write(written, path, file)
     return Export(
         target=target,
@@ -129,22 +131,23 @@ def _check_held(target: Target, model: ExportedModel) -> None:
         raise MarginRankError.saying(
             "{title!s} has one weight for each column, and cannot hold a model with a feature map, as of a "
             "kernel.",
-            *_holders("holds_kernels"),
+            _holders("holds_kernels"),
             "A linear ranker, such as RankSVM, can be exported.",
             title=target.title,
         )
     if model.query_normalization is not None and not target.holds_query_normalization:
         raise MarginRankError.saying(
-            "The model normalises columns within each query, which is no fixed map of a column, and "
-            "{title!s} cannot hold it.",
-            *_holders("holds_query_normalization"),
+            "{title!s} cannot hold a model that normalises columns within each query, which is no fixed map "
+            "of a column.",
+            _holders("holds_query_normalization"),
             "A ranker that was trained on raw columns, with scales of columns, can be exported.",
             title=target.title,
         )
 
 
-def _holders(what: str) -> list[str]:
-    return [f"Export it with {{target={one.name!r}}}." for one in TARGETS.values() if getattr(one, what)]
+def _holders(what: str) -> str:
+    able = [f"{{target={one.name!r}}}" for one in TARGETS.values() if getattr(one, what)]
+    return f"Export it with {' or '.join(able)}."
 
 
 def _checked_options(target: Target, given: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from marginrank.data.matrices import blocks, is_sparse
 from marginrank.exceptions import Sentence
 from marginrank.export.base import ExportedModel
-from marginrank.export.checking import CheckedRows
+from marginrank.export.checking import CheckedRows, ExportCheck
 from marginrank.types import Matrix, Vector
 
 # Half of the distance of float32 numbers about 1.
@@ -73,6 +73,27 @@ def warn_of_loss(loss: Vector, names: Sequence[str], title: str) -> None:
             title=title,
             columns=listed,
             loss=float(loss[worst].sum()),
+        ),
+        Float32Warning,
+        stacklevel=4,
+    )
+
+
+def warn_of_kernel(check: ExportCheck | None, title: str) -> None:
+    """Warn of a feature map in float32, unless a check has found that it ranks the same to 1e-5."""
+    if check is not None and check.largest_difference <= _WARN_ABOVE:
+        return
+    measured, values = "{check} measures by how much.", {}
+    if check is not None:
+        measured = "on the rows of {check}, differences of scores change by {loss:.1g} of their spread."
+        values = {"loss": check.largest_difference}
+    warnings.warn(
+        Sentence(
+            "{title!s} rounds the terms of a feature map, which are large and cancel in the sum, so that "
+            f"rows may change places; {measured}",
+            "Export with {dtype='float64'}, which is the default.",
+            title=title,
+            **values,
         ),
         Float32Warning,
         stacklevel=4,

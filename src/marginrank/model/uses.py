@@ -133,7 +133,8 @@ class ModelUses(ExplainedModel):
         Warns
         -----
         Float32Warning
-            If the target computes in float32 and a column's values are too large for that.
+            If the target computes in float32 and a column's values are too large for that, or the model has
+            a feature map that is not found to rank the same.
 
         Examples
         --------

@@ -4,6 +4,7 @@ import builtins
 import io
 import json
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from export_cases import by_query, raw_data, raw_model
 from marginrank import FourierFeatures, KernelRankSVM, NystroemFeatures, RankingData, RankingModel
+from marginrank.export import Float32Warning
 from marginrank.export.checking import compare_scores
 
 onnx = pytest.importorskip("onnx")
@@ -96,9 +98,45 @@ def test_feature_maps_are_written_out(name):
     model = mapped(name)
     scores = model.predict(X)
     # Coefficients of a kernel's features are weighed by eigenvalues down to 1e-12 of the largest.
-    size = np.abs(scores).max()
-    assert_allclose(run(graph(model), X), scores, rtol=0, atol=1e-9 * size)
-    assert_allclose(run(graph(model, dtype="float32"), X, np.float32), scores, rtol=0, atol=2e-2 * size)
+    assert_allclose(run(graph(model), X), scores, rtol=0, atol=1e-9 * np.abs(scores).max())
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_feature_maps_in_float32_are_off_by_its_rounding_only(name):
+    model = mapped(name)
+    with pytest.warns(Float32Warning, match=r"check measures by how much. Export with dtype='float64'"):
+        content = graph(model, dtype="float32")
+    found = run(content, X, np.float32).astype(np.float64)
+    assert_allclose(found, run(graph(model), X), rtol=0, atol=float32_error(model))
+
+
+def float32_error(model):
+    """Return a bound of the error of scores in float32, by the rules for sums of products.
+
+    A sum of n products is off by (n + 2) roundings of the sum of their sizes, inputs included; 8 more are for
+    the functions. An exponent or an angle that is off by e moves its exponential, which is at most 1, or its
+    cosine by e; powers and cosines of positive terms have an error relative to themselves.
+    """
+    rounding, steps = 2.0**-24, X.shape[1] + 8
+    feature_map = model.feature_map
+    if feature_map.map_name == "fourier":
+        terms = np.sqrt(2.0 / len(model.coef)) * np.abs(model.coef)
+        centred = np.abs(X) + np.abs(feature_map.centre_)
+        inside = (centred @ np.abs(feature_map.frequencies_)).max() + 2.0 * np.pi
+    else:
+        largest, gamma = X.max(axis=0), feature_map.gamma_ or 1.0  # cosine has none
+        size, inside = {
+            "rbf": (1.0, gamma * 4.0 * (largest @ largest)),  # (|x| + |l|)^2
+            "laplacian": (1.0, gamma * 2.0 * largest.sum()),  # |x| + |l|
+            "chi2": (1.0, gamma * 8.0 * largest.sum()),  # the slope of (x - l)^2 / (x + l) is at most 3
+            "cosine": (1.0, 1.0),
+            "polynomial": (
+                (gamma * (largest @ largest) + feature_map.coef0) ** feature_map.degree,
+                feature_map.degree,
+            ),
+        }[feature_map.kernel]
+        terms = size * np.abs(feature_map.whitening_ @ model.coef)
+    return rounding * ((len(terms) + 2 + steps * (1.0 + inside)) * terms.sum() + 2.0 * abs(model.intercept))
 
 
 def test_a_precomputed_kernel_takes_its_columns():
@@ -135,6 +173,20 @@ def test_fitted_kernel_machines_rank_the_same(approximation):
     check = model.export("onnx", io.BytesIO(), check=DATA).check
     assert check.order_changes == 0
     assert check.largest_difference <= 1e-9
+
+
+def test_a_check_says_whether_a_kernel_in_float32_ranks_the_same():
+    ranker = KernelRankSVM(n_components=30, dtype="float64", alpha=1e-6, scale="standard", random_state=0)
+    model = ranker.fit(DATA).to_model()
+    with pytest.warns(Float32Warning, match=r"on the rows of check, differences of scores change by") as said:
+        check = model.export("onnx", io.BytesIO(), check=DATA, dtype="float32").check
+    assert len(said) == 1
+    assert check.largest_difference > 1e-5
+    smooth = RankingModel(np.ones(20), feature_map=MAPS["fourier"].fit(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check = smooth.export("onnx", io.BytesIO(), check=DATA, dtype="float32").check
+    assert check.largest_difference <= 1e-5
 
 
 def test_the_reference_of_onnx_checks_where_there_is_no_runtime(monkeypatch):
