@@ -41,7 +41,7 @@ DEFAULTS = {
         **{"loss": "hinge", "alpha": 1e-4, "weighting": "pairs", "warm_start": False},
         **{"l1_ratio": 0.0, "bounds": None},
     },
-    "RankRLS": {**_SEARCH, **_RUN, "alpha": 1e-4, "regularization": "tikhonov", "cv": None},
+    "RankRLS": {**_SEARCH, **_RUN, "alpha": 1e-4, "regularization": "tikhonov"},
     "StructuredRankSVM": {
         **_SEARCH,
         **_RUN,

@@ -63,7 +63,8 @@ CHOICES = [AutoRanker(cv=2, candidates=[RankRLS(alpha=0.1, tol=1e-10)])]  # fold
 SEARCHES = [
     RankSVM(alpha="auto", alphas=[1.0, 0.1], cv=2),
     RankSVM(alpha="auto", l1_ratio=0.2, bounds=(-9, 9), cv=2),
-    RankRLS("auto"),
+    RankRLS("auto", cv=2),
+    RankRLS("auto", cv=None),
     RankRLS("auto", alphas=[1.0, 0.1], cv=2, solver="cg"),
     RankRLS(regularization="early_stopping", cv=2),
     RankRLS("auto", alphas=[1.0, 0.1], cv=2, regularization="hybrid"),
@@ -166,7 +167,7 @@ def test_defaults_are_those_that_users_were_promised():
         "verbose": 0,
     }
     assert RankSVM().get_params() == promised
-    own = {"regularization": "tikhonov", "cv": None}
+    own = {"regularization": "tikhonov"}
     not_theirs = ("loss", "weighting", "warm_start", "l1_ratio", "bounds")
     theirs = {name: value for name, value in promised.items() if name not in not_theirs}
     assert RankRLS().get_params() == {**theirs, **own}

@@ -45,7 +45,7 @@ class RankRLS(Ranker):
     ----------
     alpha : float or "auto", default=1e-4
         Strength of the regularisation; :mod:`marginrank.regularization` converts from RLScore's. "auto"
-        chooses from ``alphas`` by the ``eval_set`` of ``fit``, else by leave-query-out, else by folds.
+        chooses from ``alphas`` by the ``eval_set`` of ``fit``, else by folds.
     regularization : {"tikhonov", "early_stopping", "hybrid"}, default="tikhonov"
         "tikhonov" solves the problem; "early_stopping" sets alpha to 0 and stops conjugate gradients when the
         validation figure has not improved for ten iterations, keeping the best iterate; "hybrid" does both.
@@ -55,9 +55,9 @@ class RankRLS(Ranker):
         the units of X, and is gone down only as far as it pays (``search_end_``).
     metric : str or Metric, default="pairwise_error(weighting=queries)"
         What is measured on validation rows, and selected by.
-    cv : int, splitter or list of (train, test) row numbers, optional
+    cv : int, splitter, list of (train, test) row numbers or None, default=5
         Folds for selection without an ``eval_set``: whole queries, rows where there are no queries, pairs for
-        ``fit_pairs``. By default leave-query-out where the direct solver makes it cheap, else five folds.
+        ``fit_pairs``. None is leave-query-out where the direct solver makes it cheap, else five folds.
     rule : {"best", "one_se"}, default="best"
         Take the best alpha, or the largest that is worse by at most half of the standard error of the
         difference (``validation_diff_std_``).
@@ -154,11 +154,11 @@ class RankRLS(Ranker):
     >>> X = rng.normal(size=(300, 5))
     >>> y = X @ [3.0, -2.0, 1.0, 0.0, 0.0] + rng.normal(size=300)
     >>> qid = rng.integers(30, size=300)
-    >>> model = RankRLS(alpha="auto").fit(X, y, qid=qid)  # leave-query-out over the whole grid
+    >>> model = RankRLS(alpha="auto").fit(X, y, qid=qid)  # by five folds
     >>> round(model.score(X, y, qid=qid), 2)
     0.91
     >>> model.coef_.round(1)
-    array([ 2.3, -1.5,  0.7,  0. ,  0. ])
+    array([ 3. , -1.9,  1. ,  0. ,  0.1])
     """
 
     #: What ``solver`` may be.
@@ -172,7 +172,7 @@ class RankRLS(Ranker):
         regularization: Regularization = "tikhonov",
         alphas: Any = None,
         metric: str | Metric = DEFAULT_METRIC,
-        cv: Any = None,
+        cv: Any = 5,
         rule: Rule = "best",
         solver: LeastSquaresSolver = "auto",
         tol: float = 1e-3,

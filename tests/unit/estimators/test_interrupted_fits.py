@@ -52,7 +52,7 @@ LINEAR = {
         partial(RankRLS, alpha="auto", alphas=GRID, solver="direct", scale="standard"),
         ON_SET,
     ),
-    "leave-query-out": (partial(RankRLS, alpha="auto", alphas=GRID, solver="direct"), {}),
+    "leave-query-out": (partial(RankRLS, alpha="auto", alphas=GRID, solver="direct", cv=None), {}),
     "direct by folds": (
         partial(RankRLS, alpha="auto", alphas=GRID, solver="direct", cv=3, rule="one_se"),
         {},

@@ -36,7 +36,7 @@ def test_direct_and_iterated_models_are_the_same(n_features, kind, with_queries)
 @pytest.mark.parametrize("metric", ["pairwise_error", "pairwise_error(weighting=queries)", "kendall"])
 def test_leave_query_out_selects_by_what_refitting_without_each_query_gives(metric):
     X, y, qid = make_data(2)
-    model = RankRLS("auto", alphas=ALPHAS, metric=metric, solver="direct").fit(X, y, qid=qid)
+    model = RankRLS("auto", alphas=ALPHAS, metric=metric, solver="direct", cv=None).fit(X, y, qid=qid)
     ids = list(dict.fromkeys(qid.tolist()))
     values, pairs = np.empty((len(ids), len(ALPHAS))), np.ones((len(ids), 1))
     for row, query in enumerate(ids):
@@ -66,9 +66,9 @@ def test_leave_query_out_selects_by_what_refitting_without_each_query_gives(metr
 def test_leave_query_out_of_several_targets_is_the_mean_of_each():
     X, y, qid = make_data(3)
     Y = np.column_stack([y, X[:, 2] + np.random.default_rng(4).standard_normal(len(y))])
-    both = RankRLS("auto", alphas=ALPHAS, solver="direct").fit(X, Y, qid=qid)
+    both = RankRLS("auto", alphas=ALPHAS, solver="direct", cv=None).fit(X, Y, qid=qid)
     curves = [
-        RankRLS("auto", alphas=ALPHAS, solver="direct").fit(X, Y[:, t], qid=qid).validation_curve_
+        RankRLS("auto", alphas=ALPHAS, solver="direct", cv=None).fit(X, Y[:, t], qid=qid).validation_curve_
         for t in range(2)
     ]
     np.testing.assert_allclose(both.validation_curve_, np.mean(curves, axis=0), atol=1e-12)
@@ -99,9 +99,9 @@ def test_auto_takes_the_direct_solver_for_few_features_and_iterates_for_many_spa
     assert RankRLS(1.0, tol=0.1).fit(many, np.arange(3_000.0)).solver_ == "cg"
 
 
-def test_without_queries_the_default_is_folds_over_rows():
+def test_without_queries_there_is_none_to_leave_out_and_rows_are_in_folds():
     X, y, _ = make_data(7)
-    plain = RankRLS("auto", alphas=ALPHAS, solver="direct").fit(X, y)
+    plain = RankRLS("auto", alphas=ALPHAS, solver="direct", cv=None).fit(X, y)
     five = RankRLS("auto", alphas=ALPHAS, solver="direct", cv=5).fit(X, y)
     np.testing.assert_array_equal(plain.validation_curve_, five.validation_curve_)
     assert np.isfinite(plain.validation_std_).all()
@@ -109,8 +109,8 @@ def test_without_queries_the_default_is_folds_over_rows():
 
 def test_one_standard_error_takes_a_stronger_regularisation():
     X, y, qid = make_data(8, n_rows=200)
-    best = RankRLS("auto", solver="direct").fit(X, y, qid=qid)
-    modest = RankRLS("auto", rule="one_se", solver="direct").fit(X, y, qid=qid)
+    best = RankRLS("auto", solver="direct", cv=None).fit(X, y, qid=qid)
+    modest = RankRLS("auto", rule="one_se", solver="direct", cv=None).fit(X, y, qid=qid)
     assert modest.alpha_ >= best.alpha_
     index = int(np.flatnonzero(best.alphas_ == best.alpha_)[0])
     chosen = int(np.flatnonzero(modest.alphas_ == modest.alpha_)[0])
@@ -128,7 +128,7 @@ def test_callbacks_are_told_the_result():
 
 def test_threads_do_not_change_a_bit():
     X, y, qid = make_data(9, n_rows=400, n_features=20)
-    one, two = (RankRLS("auto", n_jobs=k, solver="direct").fit(X, y, qid=qid) for k in (1, 2))
+    one, two = (RankRLS("auto", n_jobs=k, solver="direct", cv=None).fit(X, y, qid=qid) for k in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
     np.testing.assert_array_equal(one.validation_curve_, two.validation_curve_)
 

@@ -110,6 +110,18 @@ def test_rows_on_disk_choose_the_alpha_of_rows_in_memory(tmp_path, by_folds):
         assert one.alpha_ == two.alpha_
 
 
+@pytest.mark.parametrize("rule", ["best", "one_se"])
+@pytest.mark.parametrize("kind", ["rows", "noise"])
+def test_least_squares_choose_the_same_alpha_from_disk_by_default(tmp_path, kind, rule):
+    train, _ = DATA[kind]
+    on_disk = write_dataset(tmp_path / "train.mrd", train, chunk_rows=100)
+    one, two = (RankRLS(alpha="auto", rule=rule).fit(data) for data in (train, on_disk))
+    assert (one.solver_, two.solver_) == ("direct", "cg")
+    assert one.alpha_ == two.alpha_
+    n = min(len(one.alphas_), len(two.alphas_))  # smaller alphas may come along
+    np.testing.assert_array_equal(one.alphas_[:n], two.alphas_[:n])
+
+
 def test_folds_are_stepped_together_with_little_memory(monkeypatch):
     train, _ = DATA["rows"]
     one = RankSVM(alpha="auto", cv=3).fit(train)
