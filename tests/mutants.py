@@ -52,8 +52,8 @@ MUTANTS = {
     ),
     "the first of the best alphas": Mutant(
         "marginrank.training.selection",
-        "_largest_alpha(alphas, signed <= lowest + self.resolution * abs(lowest))",
-        "int(np.argmin(signed))",
+        "chosen = _largest_alpha(alphas, as_good)",
+        "chosen = int(np.argmin(signed))",
         "tests/unit/training/test_selection.py::test_the_largest_of_the_best_alphas_is_taken_in_any_order",
     ),
     "exact only above as many resamples as signs": Mutant(
