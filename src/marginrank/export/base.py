@@ -45,6 +45,9 @@ class Mapping(Protocol):
     def linear_coef(self) -> Vector | None:
         """Weights of the raw columns, which are added to the score."""
 
+    def scores(self, X: Any, coef: Vector, *, n_threads: int) -> Vector:
+        """Return the scores of rows, by the weights of the features."""
+
 
 class ExportedModel(Protocol):
     """What exports need to know of a model; ``RankingModel`` is one, and stands a layer above."""

@@ -12,7 +12,7 @@ from typing import IO, Any, get_args
 from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError, shown_path
 from marginrank.export.base import ExportedModel, Normalizers, Options, Target, Written
 from marginrank.export.checking import CheckedRows, ExportCheck, check_export
-from marginrank.export.float32_loss import float32_loss, warn_of_kernel, warn_of_loss
+from marginrank.export.float32_loss import estimated_loss, measured_loss, warn_of_loss
 from marginrank.export.registry import TARGETS
 from marginrank.parameters import as_list, check_choice, check_path
 from marginrank.system.atomic_write import atomic_write
@@ -78,11 +78,12 @@ def export_model(
     written = found.write(model, options)
     check = None if rows is None else check_export(found, written.content, options, rows)
     if found.float32(options):
-        loss = float32_loss(model, rows, 0.0 if check is None else check.spread)
+        if rows is None or check is None:
+            loss = estimated_loss(found, written.content, options, model)
+        else:
+            loss = measured_loss(model, rows, check)
         if loss is not None:
-            warn_of_loss(loss, options.names, found.title)
-        if model.mapping is not None:
-            warn_of_kernel(check, found.title)
+            warn_of_loss(loss, options.names, found.title, measured=check is not None)
     files = _write(written, path, file)
     return Export(
         target=target,

@@ -2,7 +2,8 @@
 
 The input ``features`` is a matrix with all columns of the model, in their order; the output ``scores`` has a
 number for each row. Normalisation within queries takes the rows of a batch for one query. A feature map is
-written out: distances and products with the landmarks, exponentials, cosines.
+written out: distances and products with the landmarks, exponentials, cosines, always in float64, with casts
+where input and output are float32.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError
 from marginrank.export.base import ExportedModel, Options, Scorer, Target, Written, used_columns
-from marginrank.export.graphs import Graph
+from marginrank.export.graphs import Graph, type_code
 from marginrank.export.map_graphs import add_map
 from marginrank.export.numbers import check_float32
 from marginrank.types import Rows, Vector
@@ -42,17 +43,23 @@ class Onnx(Target):
     def write(self, model: ExportedModel, options: Options) -> Written:
         """Return a graph."""
         onnx = _onnx()
-        graph = Graph(np.dtype(options.dtype or "float64"))
-        if self.float32(options):
+        dtype = np.dtype(options.dtype or "float64")
+        # The terms of a feature map are large and cancel: float32 would lose up to 1e-2 of the spread.
+        graph = Graph(dtype, None if model.mapping is None else np.dtype("float64"))
+        if self.float32(options) and model.mapping is None:
             check_float32(model.coef, options.names, self.title)
-        x = "features" if model.query_normalization is None else _normalized(graph, "features")
+        x = graph.taken("features")
+        x = x if model.query_normalization is None else _normalized(graph, x)
         if model.mapping is None:
             scores, features = graph.product(x, model.coef[:, None]), used_columns(model.coef)
         else:
             scores, features = add_map(graph, x, model.mapping, model.coef), np.arange(model.n_features)
-        scores = graph.add("Add", scores, graph.constant(np.array(model.intercept)))
+        constant = _dropped_constant(model) if graph.inner != graph.dtype else 0.0
+        shift = graph.constant(np.array(model.intercept - constant))
+        scores = graph.given(graph.add("Add", scores, shift))
         graph.nodes.append(("Reshape", [scores, graph.constant(np.array([-1]), np.int64)], "scores", {}))
-        return Written(_serialized(onnx, graph, model, options), features)
+        properties = {"columns": json.dumps(options.names), "dropped_constant": repr(constant)}
+        return Written(_serialized(onnx, graph, model, options, properties), features)
 
     def scorer(self, content: bytes, options: Options) -> Scorer:
         """Return what runs the graph, a query at a time: by onnxruntime, or else by onnx itself."""
@@ -81,8 +88,18 @@ def _normalized(graph: Graph, x: str) -> str:
     return graph.add("Div", graph.add("Sub", x, low), graph.add("Where", flat, one, span))
 
 
-def _serialized(onnx: Any, graph: Graph, model: ExportedModel, options: Options) -> bytes:
-    helper, kind = onnx.helper, getattr(onnx.TensorProto, graph.type_name)
+def _dropped_constant(model: ExportedModel) -> float:
+    """Return the score of the mean training row, about which float32 tells scores best apart."""
+    if model.mapping is None or model.column_statistics is None:
+        return 0.0
+    middle = model.column_statistics.mean[None, :]
+    return float(model.mapping.scores(middle, model.coef, n_threads=1)[0]) + model.intercept
+
+
+def _serialized(
+    onnx: Any, graph: Graph, model: ExportedModel, options: Options, properties: dict[str, str]
+) -> bytes:
+    helper, kind = onnx.helper, type_code(graph.dtype)
     nodes = [
         helper.make_node(operator, inputs, [output], **attributes)
         for operator, inputs, output, attributes in graph.nodes
@@ -102,7 +119,7 @@ def _serialized(onnx: Any, graph: Graph, model: ExportedModel, options: Options)
         doc_string="Scores; higher is better within a query."
         + ("" if model.query_normalization is None else " One query a batch."),
     )
-    helper.set_model_props(made, {"columns": json.dumps(options.names)})
+    helper.set_model_props(made, properties)
     onnx.checker.check_model(made)
     content: bytes = made.SerializeToString(deterministic=True)
     return content

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +56,16 @@ class InputMapping:
         if self.multiplier is None:
             return inner
         return ScaledRows(inner, self.multiplier, self.offset)
+
+    def in_float64(self) -> InputMapping:
+        """Return the same with a map that computes in float64: itself, if it does."""
+        header, arrays = self.feature_map.to_state()
+        if header["dtype"] == "float64":
+            return self
+        # Not above: scikit-learn, which the maps need, loads slowly.
+        from marginrank.feature_maps import map_from_state
+
+        return replace(self, feature_map=map_from_state({**header, "dtype": "float64"}, arrays))
 
     def scores(self, X: Matrix, coef: Vector, *, n_threads: int) -> Vector:
         """Return the scores of rows, by the weights of the features."""

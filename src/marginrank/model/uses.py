@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 import numpy as np
@@ -120,10 +121,11 @@ class ModelUses(ExplainedModel):
         table, qid_column : str, optional
             The table that an SQL query reads, and its column of query ids; by default "rows" and "qid".
         dtype : {"float64", "float32"}, optional
-            Numbers of an ONNX graph; by default float64.
+            Numbers that an ONNX graph takes and gives; by default float64. Feature maps compute in float64
+            inside of it.
         check : RankingData, optional
             Rows to score by what was written, through the target's runtime or a replica of its formula, and
-            to compare with the scores of the model.
+            to compare with the scores of the model, whose feature map is computed in float64 for that.
 
         Returns
         -------
@@ -133,8 +135,8 @@ class ModelUses(ExplainedModel):
         Warns
         -----
         Float32Warning
-            If the target computes in float32 and a column's values are too large for that, or the model has
-            a feature map that is not found to rank the same.
+            If the target computes in float32 and differences of scores change by more than 1e-5 of their
+            spread: on the rows of ``check``, or else on rows that are made after the column statistics.
 
         Examples
         --------
@@ -155,13 +157,14 @@ class ModelUses(ExplainedModel):
         # Not above: who only scores need not wait for it.
         from marginrank.export import CheckedRows, export_model
 
-        model = cast("ExportedModel", self)
+        given, model = (cast("ExportedModel", one) for one in (self, _in_float64(self)))
         rows = None
         if check is not None:
             if not isinstance(check, RankingData):
                 raise ParameterError("check", "a RankingData", check)
             matrix = model_matrix(check, model.n_features, model.feature_names)
-            rows = CheckedRows(matrix, check.qid, model.predict(check))
+            own = None if model is given else given.predict(check)
+            rows = CheckedRows(matrix, check.qid, model.predict(check), own)
         return export_model(
             model,
             target,
@@ -230,6 +233,18 @@ class ModelUses(ExplainedModel):
             metadata=about,
         )
         return model
+
+
+def _in_float64(model: Any) -> Any:
+    """Return a model whose feature map, if it has one, computes in float64; itself where it does."""
+    if model.mapping is None:
+        return model
+    mapping = model.mapping.in_float64()
+    if mapping is model.mapping:
+        return model
+    exact = copy(model)
+    object.__setattr__(exact, "mapping", mapping)
+    return exact
 
 
 def _rows_of_pairs(rows: Any, name: str) -> tuple[Any, bool]:

@@ -102,41 +102,17 @@ def test_feature_maps_are_written_out(name):
 
 
 @pytest.mark.parametrize("name", MAPS)
-def test_feature_maps_in_float32_are_off_by_its_rounding_only(name):
+def test_feature_maps_in_float32_compute_in_float64_inside(name):
     model = mapped(name)
-    with pytest.warns(Float32Warning, match=r"check measures by how much. Export with dtype='float64'"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         content = graph(model, dtype="float32")
-    found = run(content, X, np.float32).astype(np.float64)
-    assert_allclose(found, run(graph(model), X), rtol=0, atol=float32_error(model))
-
-
-def float32_error(model):
-    """Return a bound of the error of scores in float32, by the rules for sums of products.
-
-    A sum of n products is off by (n + 2) roundings of the sum of their sizes, inputs included; 8 more are for
-    the functions. An exponent or an angle that is off by e moves its exponential, which is at most 1, or its
-    cosine by e; powers and cosines of positive terms have an error relative to themselves.
-    """
-    rounding, steps = 2.0**-24, X.shape[1] + 8
-    feature_map = model.feature_map
-    if feature_map.map_name == "fourier":
-        terms = np.sqrt(2.0 / len(model.coef)) * np.abs(model.coef)
-        centred = np.abs(X) + np.abs(feature_map.centre_)
-        inside = (centred @ np.abs(feature_map.frequencies_)).max() + 2.0 * np.pi
-    else:
-        largest, gamma = X.max(axis=0), feature_map.gamma_ or 1.0  # cosine has none
-        size, inside = {
-            "rbf": (1.0, gamma * 4.0 * (largest @ largest)),  # (|x| + |l|)^2
-            "laplacian": (1.0, gamma * 2.0 * largest.sum()),  # |x| + |l|
-            "chi2": (1.0, gamma * 8.0 * largest.sum()),  # the slope of (x - l)^2 / (x + l) is at most 3
-            "cosine": (1.0, 1.0),
-            "polynomial": (
-                (gamma * (largest @ largest) + feature_map.coef0) ** feature_map.degree,
-                feature_map.degree,
-            ),
-        }[feature_map.kernel]
-        terms = size * np.abs(feature_map.whitening_ @ model.coef)
-    return rounding * ((len(terms) + 2 + steps * (1.0 + inside)) * terms.sum() + 2.0 * abs(model.intercept))
+    rows = X.astype(np.float32)
+    exact = run(graph(model), rows)
+    # Of the same rows only the scores are rounded, to half a unit in the last place.
+    found = run(content, rows, np.float32).astype(np.float64)
+    error = 1e-9 * np.abs(exact).max()  # as in float64
+    assert (np.abs(found - exact) <= 2.0**-24 * np.abs(exact) + error).all()
 
 
 def test_a_precomputed_kernel_takes_its_columns():
@@ -175,18 +151,72 @@ def test_fitted_kernel_machines_rank_the_same(approximation):
     assert check.largest_difference <= 1e-9
 
 
-def test_a_check_says_whether_a_kernel_in_float32_ranks_the_same():
-    ranker = KernelRankSVM(n_components=30, dtype="float64", alpha=1e-6, scale="standard", random_state=0)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("approximation", ["nystroem", "fourier"])
+@pytest.mark.parametrize("alpha", [1e-2, 1e-6])
+def test_kernels_in_float32_rank_the_same(approximation, alpha, dtype):
+    ranker = KernelRankSVM(
+        approximation=approximation,
+        n_components=30,
+        dtype=dtype,
+        alpha=alpha,
+        scale="standard",
+        random_state=0,
+    )
     model = ranker.fit(DATA).to_model()
-    with pytest.warns(Float32Warning, match=r"on the rows of check, differences of scores change by") as said:
-        check = model.export("onnx", io.BytesIO(), check=DATA, dtype="float32").check
-    assert len(said) == 1
-    assert check.largest_difference > 1e-5
-    smooth = RankingModel(np.ones(20), feature_map=MAPS["fourier"].fit(X))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check = smooth.export("onnx", io.BytesIO(), check=DATA, dtype="float32").check
+        check = model.export("onnx", io.BytesIO(), check=DATA, dtype="float32").check
     assert check.largest_difference <= 1e-5
+    assert check.order_changes == 0
+
+
+def test_a_constant_that_float32_cannot_afford_is_dropped_and_told():
+    ranker = KernelRankSVM(approximation="fourier", n_components=30, alpha=1e-6, dtype="float64")
+    model = ranker.set_params(scale="standard", random_state=0).fit(DATA).to_model()
+    scores, content = model.predict(X), graph(model, dtype="float32")
+    (constant,) = [
+        float(prop.value)
+        for prop in onnx.load_from_string(content).metadata_props
+        if prop.key == "dropped_constant"
+    ]
+    assert abs(constant) > 10.0 * scores.std()
+    found = run(content, X, np.float32).astype(np.float64) + constant
+    assert_allclose(found, scores, rtol=0, atol=1e-5 * scores.std())
+    assert_allclose(run(graph(model), X), scores, rtol=0, atol=1e-9 * scores.std())  # float64 needs it not
+
+
+def test_a_check_compares_with_a_float64_map_and_says_how_far_the_own_one_is():
+    ranker = KernelRankSVM(n_components=30, dtype="float32", alpha=1e-6, scale="standard", random_state=0)
+    model = ranker.fit(DATA).to_model()
+    check = model.export("onnx", io.BytesIO(), check=DATA).check
+    assert check.largest_difference <= 1e-9
+    assert check.own_difference > 1e-7
+    own = compare_scores(run(graph(model), X), model.predict(DATA), np.asarray(DATA.qid))
+    assert check.own_difference == pytest.approx(own.largest_difference, rel=1e-3)
+    assert "compared with the model's feature map in float64" in str(check)
+    exact = KernelRankSVM(n_components=30, dtype="float64", random_state=0).fit(DATA).to_model()
+    assert exact.export("onnx", io.BytesIO(), check=DATA).check.own_difference is None
+
+
+@pytest.mark.parametrize("given", [{}, {"check": True}])
+def test_a_column_that_float32_blurs_is_named_for_kernels_too(given):
+    seconds = 1.7e9 + rng.random(60) * 1e4
+    data = RankingData(
+        np.column_stack([X[:, 0], seconds]), DATA.y, qid=DATA.qid, feature_names=["price", "seconds"]
+    )
+    model = KernelRankSVM(n_components=20, random_state=0, scale="standard").fit(data).to_model()
+    settings = {"check": data} if given else {}
+    with pytest.warns(Float32Warning, match=r"the values of 'seconds' are large") as said:
+        model.export("onnx", io.BytesIO(), dtype="float32", **settings)
+    assert len(said) == 1
+    assert ("on the rows of check" in str(said[0].message)) == bool(given)
+
+
+def test_large_scores_without_a_column_to_blame_are_warned_of_as_such():
+    model = RankingModel(np.ones(20), feature_map=MAPS["fourier"].fit(X), intercept=1e6)
+    with pytest.warns(Float32Warning, match=r"rounds scores that are large.*with dtype='float64'"):
+        model.export("onnx", io.BytesIO(), check=DATA, dtype="float32")
 
 
 def test_the_reference_of_onnx_checks_where_there_is_no_runtime(monkeypatch):

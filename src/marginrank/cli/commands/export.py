@@ -69,7 +69,7 @@ from marginrank.model import RankingModel
     "--dtype",
     group="Model",
     type=click.Choice(["float64", "float32"]),
-    help="Numbers of an ONNX graph.  [default: float64]",
+    help="Numbers that an ONNX graph takes and gives.  [default: float64]",
 )
 @reading_options()
 @options.ignore_unknown
