@@ -7,11 +7,14 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from marginrank.data.matrices import is_sparse
 from marginrank.exceptions import MarginRankError, did_you_mean, shown
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """Return X if it is a data frame (pandas, polars or Arrow), else None."""
+    if isinstance(X, np.ndarray | list | tuple) or is_sparse(X):
+        return None  # narwhals would ask a dozen libraries whether it is theirs
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:

@@ -78,8 +78,6 @@ class Ranker(FittedRanker):
     _uses_size_of_labels: ClassVar[bool] = False
     #: What the figure of the chosen alpha is the mean of, after a search.
     _validation_parts: PairedParts | None = None
-    #: Whether coefficients are weights of the columns of X, not of features made of them.
-    _weighs_columns: ClassVar[bool] = True
 
     def _fit(
         self,

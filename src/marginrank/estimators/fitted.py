@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from marginrank.data.frames import as_frame, split_frame, take_columns, without_
 from marginrank.data.queries import check_group, check_qid
 from marginrank.designs import Design, matrix_design
 from marginrank.designs.column_statistics import ColumnStatistics
+from marginrank.designs.plain_scores import plain_scores
 from marginrank.designs.scaling import Scale
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import pairwise_error
@@ -59,6 +60,8 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     _trained_on_queries: bool
     #: The columns of a frame that ``fit`` took for something else than features, by argument.
     _named_columns: Mapping[str, str] = MappingProxyType({})
+    #: Whether coefficients are weights of the columns of X, not of features made of them.
+    _weighs_columns: ClassVar[bool] = True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -80,6 +83,9 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         ndarray of shape (n_rows,), or (n_rows, n_targets) where there are several targets
             Scores, in the order of the rows.
         """
+        scores = self._plain_scores(X)
+        if scores is not None:
+            return scores
         check_is_fitted(self, "coef_")
         if isinstance(X, RankingData):
             self._check_width(X)
@@ -190,6 +196,13 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     def _known_statistics(self) -> ColumnStatistics | None:
         """What is known of the columns; a ranker that was fitted before there were statistics has none."""
         return getattr(self, "column_statistics_", None)
+
+    def _plain_scores(self, X: Any) -> NDArray[np.float64] | None:
+        """Return the scores of an array that needs no conversion and no word about its columns, else None."""
+        known = self.__dict__
+        if not self._weighs_columns or "coef_" not in known or "feature_names_in_" in known:
+            return None
+        return plain_scores(X, known["coef_"], self.n_jobs)
 
     def _scoring_design(self, matrix: Any) -> Design:
         """Return the design of rows that are scored once."""

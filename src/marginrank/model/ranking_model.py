@@ -16,6 +16,7 @@ from marginrank.data.finite import finite_scores
 from marginrank.data.frames import split_frame
 from marginrank.designs import matrix_design
 from marginrank.designs.column_statistics import ColumnStatistics
+from marginrank.designs.plain_scores import plain_scores
 from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError
 from marginrank.model import file_format
 from marginrank.model.calibration import PairCalibration
@@ -211,6 +212,10 @@ class RankingModel(ModelUses):
         >>> model.predict(pd.DataFrame({"id": ["x", "y"], "price": [3.0, 1.0], "stars": [4.0, 1.0]}))
         array([5., 1.])
         """
+        if self.mapping is None and self.query_normalization is None:
+            scores = plain_scores(X, self.coef, n_jobs, self.intercept)
+            if scores is not None:
+                return scores
         if isinstance(X, RankingData):
             if qid is not None:
                 raise MarginRankError("RankingData carries qid; do not pass it again.")
