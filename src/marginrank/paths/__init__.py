@@ -1,12 +1,17 @@
 """Regularisation paths: one computation that gives the model of every ``alpha``."""
 
-from marginrank.paths.kernel_path import KernelRankPath, kernel_rank_path
-from marginrank.paths.linear_model import LeastSquaresPath, LinearRankPath
-from marginrank.paths.linear_path import rank_path, rank_rls_path
-from marginrank.paths.linear_progress import LinearPathProgress
-from marginrank.paths.progress import PathProgress
-from marginrank.paths.selection import PathSelection
-from marginrank.paths.structured_path import structured_rank_path
+from typing import TYPE_CHECKING
+
+from marginrank.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from marginrank.paths.kernel_path import KernelRankPath, kernel_rank_path
+    from marginrank.paths.linear_model import LeastSquaresPath, LinearRankPath
+    from marginrank.paths.linear_path import rank_path, rank_rls_path
+    from marginrank.paths.linear_progress import LinearPathProgress
+    from marginrank.paths.progress import PathProgress
+    from marginrank.paths.selection import PathSelection
+    from marginrank.paths.structured_path import structured_rank_path
 
 __all__ = [
     "KernelRankPath",
@@ -20,3 +25,23 @@ __all__ = [
     "rank_rls_path",
     "structured_rank_path",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "KernelRankPath": "kernel_path",
+        "LeastSquaresPath": "linear_model",
+        "LinearPathProgress": "linear_progress",
+        "LinearRankPath": "linear_model",
+        "PathProgress": "progress",
+        "PathSelection": "selection",
+        "kernel_rank_path": "kernel_path",
+        "rank_path": "linear_path",
+        "rank_rls_path": "linear_path",
+        "structured_rank_path": "structured_path",
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

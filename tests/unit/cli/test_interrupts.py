@@ -134,14 +134,38 @@ def test_ignored_signals_stay_ignored(tmp_path):
         ("import marginrank.cli as c; c.main(['inspect', 'a.txt'])", ("sklearn", "pyarrow", "pandas")),
         ("import marginrank.cli as c; c.main(['convert', 'a.txt', 'a.npz'])", ("sklearn", "pyarrow")),
         ("import marginrank.cli as c; c.main(['evaluate', 'a.txt', 'a.scores'])", ("sklearn", "pyarrow")),
+        ("import marginrank.cli as c; c.main(['predict', 'a.mrk', 'a.txt'])", ("sklearn", "pyarrow")),
+        ("import marginrank as m; m.RankingModel.load('a.mrk').predict([[1.0]])", ("sklearn", "pandas")),
     ],
 )
 def test_only_what_is_needed_is_imported(tmp_path, code, unwanted):
     (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
     (tmp_path / "a.scores").write_text("1\n2\n")
+    marginrank.RankingModel([2.0]).save(tmp_path / "a.mrk")
     seen = f"{code}; import sys; sys.exit(' '.join(set({unwanted!r}) & set(sys.modules)))"
     done = python(seen, cwd=tmp_path)
     assert (done.returncode, done.stderr.replace("2 rows, 1 query, 1 feature\n", "").strip()) == (1, "")
+
+
+def test_a_ranker_imports_nothing_of_scikit_learn_beyond_its_base(tmp_path):
+    code = """
+import sys, sklearn.base
+before = set(sys.modules)
+from marginrank import RankSVM
+more = {name for name in set(sys.modules) - before if name.startswith("sklearn")}
+sys.exit(" ".join(sorted(more)))
+"""
+    done = python(code, cwd=tmp_path)
+    assert (done.returncode, done.stderr.strip()) == (1, "")
+
+
+@pytest.mark.parametrize("package", ["estimators", "paths"])
+def test_packages_list_names_that_they_import_later(package):
+    module = getattr(marginrank, package)
+    assert set(module.__all__) <= set(dir(module))
+    assert all(getattr(module, name) is not None for name in module.__all__)
+    with pytest.raises(AttributeError, match=f"module 'marginrank.{package}' has no attribute 'RankTree'"):
+        _ = module.RankTree
 
 
 def test_names_are_found_when_they_are_asked_for():
