@@ -190,6 +190,8 @@ def _fitted_once(ranker: Any, data: RankingData, tol: float) -> tuple[Any, float
     parameters = ranker.get_params() if hasattr(ranker, "get_params") and not isinstance(ranker, type) else {}
     if "alpha" not in parameters:
         raise ParameterError("ranker", "a ranker of this library, such as RankSVM", ranker)
+    if "kernel" in parameters:
+        raise _not_linear()
     base = clone(ranker)
     if base.alpha == "auto":
         base.fit(data)
@@ -200,11 +202,15 @@ def _fitted_once(ranker: Any, data: RankingData, tol: float) -> tuple[Any, float
     base.set_params(**given, **({"n_jobs": 1} if "n_jobs" in parameters else {}))
     base.fit(data)
     if getattr(base, "coef_", np.empty(0)).shape != (data.n_features,):
-        raise MarginRankError(
-            "ranker must be linear in the columns, such as RankSVM: a kernel machine has no coefficient of a "
-            "column."
-        )
+        raise _not_linear()
     return base, float(base.alpha)
+
+
+def _not_linear() -> MarginRankError:
+    return MarginRankError(
+        "ranker must be linear in the columns, such as RankSVM: a kernel machine has no coefficient of a "
+        "column."
+    )
 
 
 def _fitted_to_draw(base: Any, data: RankingData, counts: NDArray[np.int64]) -> Vector:

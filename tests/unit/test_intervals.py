@@ -142,3 +142,10 @@ def test_one_query_has_no_interval():
     assert found.to_dict()["intervals"] == {"mrr": None}
     with pytest.raises(ValueError, match="intervals must be a number between 0 and 1"):
         evaluate([0, 1], [0.2, 0.1], intervals=95)
+
+
+def test_a_kernel_machine_is_refused_before_anything_is_fitted(monkeypatch):
+    data = RankingData([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1], qid=[1, 1, 2, 2])
+    monkeypatch.setattr(KernelRankSVM, "fit", lambda *_, **__: pytest.fail("was fitted"))
+    with pytest.raises(ValueError, match="ranker must be linear in the columns"):
+        coefficient_intervals(KernelRankSVM(alpha="auto"), data)

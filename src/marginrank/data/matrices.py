@@ -14,7 +14,7 @@ from scipy import sparse
 
 from marginrank import _kernels
 from marginrank.exceptions import MarginRankError
-from marginrank.types import Matrix, MemoryMatrix, Rows, SparseMatrix
+from marginrank.types import Matrix, MemoryMatrix, Rows, SparseMatrix, Vector
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -121,6 +121,25 @@ def blocks(X: Matrix) -> Iterator[MemoryMatrix]:
     else:
         for _, _, part in X.blocks():
             yield part
+
+
+def column_extremes(X: Matrix) -> tuple[Vector, Vector]:
+    """Return the least and the largest value of each column.
+
+    Examples
+    --------
+    >>> low, high = column_extremes(np.array([[1.0, -3.0], [2.0, 0.0]]))
+    >>> low.tolist(), high.tolist()
+    ([1.0, -3.0], [2.0, 0.0])
+    """
+    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+    for block in blocks(X):
+        least, most = block.min(axis=0), block.max(axis=0)
+        if is_sparse(block):
+            least, most = least.toarray().ravel(), most.toarray().ravel()
+        np.minimum(low, least, out=low)
+        np.maximum(high, most, out=high)
+    return low, high
 
 
 def map_blocks(

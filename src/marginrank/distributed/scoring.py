@@ -9,12 +9,14 @@ import numpy as np
 from distributed import Client, get_worker
 from numpy.typing import NDArray
 
+from marginrank.data.matrices import column_extremes
 from marginrank.distributed.cluster import connected
 from marginrank.distributed.remote_data import RemoteData
 from marginrank.distributed.sources import remote_data
 from marginrank.exceptions import MarginRankError
 from marginrank.model import RankingModel, align_width
 from marginrank.model.columns import named_columns
+from marginrank.types import Vector
 
 
 def predict(
@@ -73,6 +75,13 @@ def model_scores(
     model: RankingModel, data: RemoteData, *, ignore_unknown: bool = False
 ) -> NDArray[np.float64]:
     """Return the scores that a model gives to data on workers."""
+    return scores_and_extremes(model, data, ignore_unknown=ignore_unknown, extremes=False)[0]
+
+
+def scores_and_extremes(
+    model: RankingModel, data: RemoteData, *, ignore_unknown: bool = False, extremes: bool = True
+) -> tuple[NDArray[np.float64], tuple[Vector, Vector]]:
+    """Return scores, and the least and largest value of each column of the model, in one pass."""
     normalizes = model.query_normalization is not None
     if normalizes and data.qid is None and data.X.n_chunks > 1:
         raise MarginRankError(
@@ -80,17 +89,27 @@ def model_scores(
             "them as one chunk."
         )
     names = None if model.feature_names is None else data.feature_names
-    score = partial(_scores, model=model, names=names, ignore_unknown=ignore_unknown)
-    parts = [part for _, _, part in data.X.map_blocks(score, along=data.qid if normalizes else None)]
-    return np.concatenate(parts)
+    score = partial(_scores, model=model, names=names, ignore_unknown=ignore_unknown, extremes=extremes)
+    blocks = data.X.map_blocks(score, along=data.qid if normalizes else None)
+    parts, ends = zip(*(answer for _, _, answer in blocks), strict=True)
+    low, high = (np.array([end[side] for end in ends]) for side in (0, 1))
+    return np.concatenate(parts), (low.min(axis=0), high.max(axis=0))
 
 
 def _scores(
-    X: Any, qid: Any, *, model: RankingModel, names: tuple[str, ...] | None, ignore_unknown: bool
-) -> NDArray[np.float64]:
+    X: Any,
+    qid: Any,
+    *,
+    model: RankingModel,
+    names: tuple[str, ...] | None,
+    ignore_unknown: bool,
+    extremes: bool,
+) -> tuple[NDArray[np.float64], tuple[Vector, Vector]]:
     n_jobs = int(get_worker().state.nthreads)
     if names is not None:
         assert model.feature_names is not None
-        return model.predict(named_columns(X, names, model.feature_names), qid, n_jobs=n_jobs)
-    wide = align_width(X, model.n_features, ignore_unknown=ignore_unknown)
-    return model.predict(wide, qid, n_jobs=n_jobs)
+        wide = named_columns(X, names, model.feature_names)
+    else:
+        wide = align_width(X, model.n_features, ignore_unknown=ignore_unknown)
+    ends = column_extremes(wide) if extremes else (np.zeros(0), np.zeros(0))
+    return model.predict(wide, qid, n_jobs=n_jobs), ends

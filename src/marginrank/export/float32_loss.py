@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from marginrank.data.matrices import blocks, is_sparse
+from marginrank.data.matrices import column_extremes
 from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.exceptions import MarginRankError, Sentence
 from marginrank.export.base import ExportedModel, Options, Target
 from marginrank.export.checking import CheckedRows, ExportCheck, compare_scores
-from marginrank.types import Matrix, Rows, Vector
+from marginrank.types import Rows, Vector
 
 # Half of the distance of float32 numbers about 1.
 _ROUNDING = 2.0**-24
@@ -51,7 +51,7 @@ class Float32Loss:
 
 def measured_loss(model: ExportedModel, rows: CheckedRows, check: ExportCheck) -> Float32Loss:
     """Return what a check has found, with the share of each column."""
-    low, high = column_ranges(rows.X)
+    low, high = column_extremes(rows.X)
     largest = np.maximum(-low, high)
     if _is_linear(model):
         return Float32Loss(check.largest_difference, _parts(np.abs(model.coef) * largest, check.spread))
@@ -173,20 +173,3 @@ def _listed(columns: Rows, names: Sequence[str]) -> str:
     named = ", ".join(repr(names[j]) for j in columns[:_NAMED_AT_MOST])
     more = len(columns) - _NAMED_AT_MOST
     return f"{named} and {more:,} more" if more > 0 else named
-
-
-def column_ranges(X: Matrix) -> tuple[Vector, Vector]:
-    """Return the least and the largest value of each column.
-
-    Examples
-    --------
-    >>> column_ranges(np.array([[1.0, -3.0], [2.0, 0.0]]))
-    (array([ 1., -3.]), array([2., 0.]))
-    """
-    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
-    for block in blocks(X):
-        ends = (block.min(axis=0), block.max(axis=0))
-        least, most = (end.toarray().ravel() if is_sparse(block) else end for end in ends)
-        np.minimum(low, least, out=low)
-        np.maximum(high, most, out=high)
-    return low, high

@@ -148,7 +148,8 @@ class ExplainedModel:
         >>> [(one.name, one.distance) for one in model.far_columns([[2.0, 0.3], [7.0, 0.3]])]
         [('f1', 2.0)]
         """
-        from marginrank.model.ranges import column_extremes, far_columns
+        from marginrank.data.matrices import column_extremes
+        from marginrank.model.ranges import far_columns
 
         model = cast("ExportedModel", self)
         rows = model_matrix(X, model.n_features, model.feature_names)

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginrank.data.matrices import blocks, is_sparse
 from marginrank.exceptions import Sentence
 from marginrank.explanation.margins import names_of
 from marginrank.export.base import ExportedModel
-from marginrank.types import Matrix, Vector
+from marginrank.types import Vector
 
 # How many times the range of training a value may lie beyond it.
 _FAR = 1.0
@@ -42,25 +41,6 @@ class FarColumn(NamedTuple):
     trained_on: tuple[float, float]
     found: tuple[float, float]
     distance: float
-
-
-def column_extremes(X: Matrix) -> tuple[Vector, Vector]:
-    """Return the least and the largest value of each column.
-
-    Examples
-    --------
-    >>> low, high = column_extremes(np.array([[1.0, -3.0], [2.0, 0.0]]))
-    >>> low.tolist(), high.tolist()
-    ([1.0, -3.0], [2.0, 0.0])
-    """
-    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
-    for block in blocks(X):
-        least, most = block.min(axis=0), block.max(axis=0)
-        if is_sparse(block):
-            least, most = least.toarray().ravel(), most.toarray().ravel()
-        np.minimum(low, least, out=low)
-        np.maximum(high, most, out=high)
-    return low, high
 
 
 def far_columns(model: ExportedModel, low: Vector, high: Vector) -> list[FarColumn]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from marginrank.cli.command import MOST_USED, Command, option
-from marginrank.cli.files.columns import warn_of_ranges
 from marginrank.cli.files.reading import keep_apart, write_scores
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.reading import Reading, reading_options
@@ -51,9 +50,9 @@ def predict(
     """
     keep_apart([output], [model, *data])
     loaded = RankingModel.load(model)
-    rows, scores = scored(loaded, data, reading, workers, ignore_unknown=ignore_unknown, n_jobs=n_jobs)
-    if workers is None:
-        warn_of_ranges(loaded, rows, reading.first_feature)
+    rows, scores = scored(
+        loaded, data, reading, workers, ignore_unknown=ignore_unknown, n_jobs=n_jobs, ranges=True
+    )
     files = data[0] if len(data) == 1 else list(data)
     report = {"model": model, "data": files, "rows": rows.n_rows, "queries": rows.n_queries}
     if not as_json:

@@ -17,12 +17,13 @@ from scipy import sparse
 
 from marginrank.cli.files.missing import warn_of_empty, warn_of_missing
 from marginrank.data import RankingData
-from marginrank.data.matrices import in_memory, is_sparse, map_blocks
+from marginrank.data.matrices import column_extremes, in_memory, is_sparse, map_blocks
 from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError
 from marginrank.export.base import ExportedModel
 from marginrank.model import RankingModel, align_width, model_matrix, unknown_columns
-from marginrank.model.ranges import column_extremes, far_columns, warn_of_far_columns
+from marginrank.model.ranges import far_columns, warn_of_far_columns
+from marginrank.types import Vector
 
 # Below, the vectors are small whatever is in the columns.
 _MANY_COLUMNS = 100_000
@@ -174,9 +175,14 @@ def aligned(
     return rebuilt(data, X=X, qid=data.qid, feature_names=like.feature_names, **none)
 
 
+def looks_at_ranges(model: RankingModel) -> bool:
+    """Whether a model knows the ranges of raw columns that it was trained on."""
+    return model.column_statistics is not None and model.query_normalization is None
+
+
 def warn_of_ranges(model: RankingModel, data: RankingData, first: int = 1) -> None:
     """Warn of values far outside of what a model was trained on, and of none; one more look at the data."""
-    if model.column_statistics is None or model.query_normalization is not None:
+    if not looks_at_ranges(model):
         return
     low, high = np.full(model.n_features, np.inf), np.full(model.n_features, -np.inf)
     width = data.n_features
@@ -188,8 +194,13 @@ def warn_of_ranges(model: RankingModel, data: RankingData, first: int = 1) -> No
         least, most = column_extremes(X)
         np.minimum(low, least, out=low)
         np.maximum(high, most, out=high)
-    warn_of_far_columns(far_columns(cast("ExportedModel", model), low, high))
-    warn_of_empty(model, (low, high), data.n_rows, width)
+    warn_of_extremes(model, (low, high), data.n_rows, width)
+
+
+def warn_of_extremes(model: RankingModel, extremes: tuple[Vector, Vector], n_rows: int, width: int) -> None:
+    """Warn of the least and largest values of columns, of rows with ``width`` columns of the model."""
+    warn_of_far_columns(far_columns(cast("ExportedModel", model), *extremes))
+    warn_of_empty(model, extremes, n_rows, width)
 
 
 def _as_wide_as(n_features: int, data: RankingData, ignore_unknown: bool, first: int) -> Any:

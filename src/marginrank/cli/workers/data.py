@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank import io as formats
-from marginrank.cli.files.columns import refuse_unknown, scores_of
+from marginrank.cli.files.columns import (
+    looks_at_ranges,
+    refuse_unknown,
+    scores_of,
+    warn_of_extremes,
+    warn_of_ranges,
+)
 from marginrank.cli.files.missing import warn_of_missing
 from marginrank.cli.files.reading import read_files
 from marginrank.cli.options.reading import Reading
@@ -80,10 +86,10 @@ def validation_rows(
 
 
 def worker_scores(
-    model: RankingModel, rows: WorkerRows, ignore_unknown: bool, first: int
+    model: RankingModel, rows: WorkerRows, ignore_unknown: bool, first: int, *, ranges: bool = False
 ) -> NDArray[np.float64]:
-    """Return the scores that a model gives to rows on workers, in their order."""
-    from marginrank.distributed.scoring import model_scores
+    """Return the scores that a model gives to rows on workers, in their order; with a look at the ranges."""
+    from marginrank.distributed.scoring import scores_and_extremes
 
     X: Any = rows.remote.X
     by_name = model.feature_names is not None and rows.known.feature_names is not None
@@ -91,7 +97,12 @@ def worker_scores(
         refuse_unknown(X, model.n_features, first)
     if not by_name:
         warn_of_missing(rows.known, model, first)
-    return model_scores(model, rows.remote, ignore_unknown=True)
+    ranges = ranges and looks_at_ranges(model)
+    scores, extremes = scores_and_extremes(model, rows.remote, ignore_unknown=True, extremes=ranges)
+    if ranges:
+        width = model.n_features if by_name else rows.known.n_features
+        warn_of_extremes(model, extremes, rows.known.n_rows, width)
+    return scores
 
 
 def scored(
@@ -103,11 +114,19 @@ def scored(
     ignore_unknown: bool,
     n_jobs: int | None,
     comments: bool = False,
+    ranges: bool = False,
 ) -> tuple[RankingData, list[float]]:
-    """Read rows and score them, here or on workers; from there comments come only if they are wanted."""
+    """Read rows and score them, here or on workers, and warn of values far outside of the model's ranges.
+
+    From workers comments come only if they are wanted.
+    """
+    first = reading.first_feature
     if workers is None:
         rows = read_files(data, reading)
-        return rows, scores_of(model, rows, ignore_unknown, n_jobs, reading.first_feature)
+        scores = scores_of(model, rows, ignore_unknown, n_jobs, first)
+        if ranges:
+            warn_of_ranges(model, rows, first)
+        return rows, scores
     with workers.connected() as cluster:
         found = worker_rows(data, reading, cluster, comments=comments)
-        return found.known, worker_scores(model, found, ignore_unknown, reading.first_feature).tolist()
+        return found.known, worker_scores(model, found, ignore_unknown, first, ranges=ranges).tolist()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -141,6 +142,27 @@ def test_options_of_reading_reach_the_workers(dask, tmp_path):
     reading = ["--zero-based", "--missing", "7"]
     got = run("predict", tmp_path / "z.mrk", tmp_path / "z.txt", *reading, *dask)
     assert [float(line) for line in got.split()] == [k % 3 + 35.0 for k in range(16)]
+
+
+@pytest.mark.parametrize("names", [None, ["age", "price"]])
+def test_values_in_other_units_are_warned_of_by_workers_too(dask, tmp_path, names):
+    X = np.random.default_rng(0).random((60, 2)) + 0.1
+    RankSVM(alpha=0.01).fit(RankingData(X, X @ [1.0, 2.0], feature_names=names)).save(tmp_path / "m.mrk")
+    for values, word in ((900.0, "far outside of what the model was trained on"), (0.0, "nothing but 0 in")):
+        rows = np.full((40, 2), 0.5)
+        rows[:, 1] = values
+        rows[-1, 0] = 0.4
+        data = RankingData(rows, np.arange(40), qid=np.repeat(np.arange(10), 4), feature_names=names)
+        write_dataset(tmp_path / f"{values}.mrd", data, chunk_rows=12)
+        assert open_dataset(tmp_path / f"{values}.mrd").n_chunks > 1
+        command = ["predict", tmp_path / "m.mrk", tmp_path / f"{values}.mrd", "-o", tmp_path / "scores"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            here, there = (
+                CliRunner().invoke(commands, [*map(str, command), *more]).stderr for more in ([], dask)
+            )
+        assert word in there
+        assert there == here
 
 
 def test_features_that_the_model_does_not_know(dask, tmp_path):
