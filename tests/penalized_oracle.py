@@ -7,6 +7,7 @@ hinge by its dual, whose variables are the weights of the pairs, from 0 to what 
 import numpy as np
 from scipy.optimize import minimize
 
+_STARTS = 10
 _EXACT = {"maxiter": 20_000, "maxfun": 200_000, "ftol": 1e-16, "gtol": 1e-12, "maxcor": 50}
 
 
@@ -69,8 +70,11 @@ class PenalizedPairs:
         ends = [(np.maximum(self.low, 0.0), np.maximum(self.high, 0.0))]
         ends += [(np.maximum(-self.high, 0.0), np.maximum(-self.low, 0.0))]
         limits = [pair for low, high in ends for pair in zip(low, high, strict=True)]
-        start = np.array([low for low, _ in limits])
-        found = minimize(split, start, jac=True, method="L-BFGS-B", bounds=limits, options=_EXACT).x
+        found = np.array([low for low, _ in limits])
+        for _ in range(_STARTS):  # it gives up early where a line search fails
+            found = minimize(split, found, jac=True, method="L-BFGS-B", bounds=limits, options=_EXACT).x
+            # w is the same with both parts smaller, and the absolute values are then those of w.
+            found -= np.tile(np.minimum(found[:n] - ends[0][0], found[n:] - ends[1][0]), 2)
         return found[:n] - found[n:]
 
     def _of_hinge(self):

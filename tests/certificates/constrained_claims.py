@@ -7,6 +7,7 @@ from fractions import Fraction
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from claims import Claim
 from constrained_objectives import ConstrainedObjective
 from exact_losses import explicit_terms, query_risk, rational, rational_rows
 from exact_objectives import pair_risk
@@ -20,10 +21,12 @@ from fitted_claims import (
     queries_of,
     quietly,
 )
+from path_claims import drawn_until_computed, interval
 from random_rows import draw_alpha, draw_rows
 
 from marginrank import RankSVM, StructuredRankSVM
 from marginrank.io import write_dataset
+from marginrank.paths import rank_path, structured_rank_path
 
 
 def draw_bounds(rng, X):
@@ -44,16 +47,20 @@ def draw_bounds(rng, X):
     return bounds or None
 
 
-def constrained_claim(model, risk, what, *, largest_gap=None):
-    """Return the claim of an estimator with an elastic net, bounds, or both."""
+def constrained_objective(risk, scale, l1_ratio, bounds):
+    """Return the exact objective, from bounds as users write them and the scale of the columns."""
     n = risk.n_columns
-    bounds = model.bounds
     if not isinstance(bounds, dict):
         bounds = dict.fromkeys(range(n), (None, None) if bounds is None else bounds)
     pairs = [bounds.get(j, (None, None)) for j in range(n)]
     low, high = (tuple(None if pair[k] is None else Fraction(pair[k]) for pair in pairs) for k in (0, 1))
-    scale = (Fraction(1),) * n if model.column_scale_ is None else tuple(rational(model.column_scale_))
-    exact = ConstrainedObjective(risk, scale, Fraction(model.l1_ratio), low, high)
+    units = (Fraction(1),) * n if scale is None else tuple(rational(scale))
+    return ConstrainedObjective(risk, units, Fraction(l1_ratio), low, high)
+
+
+def constrained_claim(model, risk, what, *, largest_gap=None):
+    """Return the claim of an estimator with an elastic net, bounds, or both."""
+    exact = constrained_objective(risk, model.column_scale_, model.l1_ratio, model.bounds)
     plain = claim_of(model, risk, what, largest_gap=largest_gap)
     return replace(plain, exact=exact)
 
@@ -137,7 +144,40 @@ def on_top_of_scores(rng, hard):
     return [replace(plain, exact=exact, w=[*rational(model.coef_), Fraction(1)])]
 
 
+@drawn_until_computed
+def path_of_sparse_models(rng, hard):
+    """Return claims of some models of a path with an elastic net, bounds, or both."""
+    l1_ratio = one_of(rng, [0.0, 0.5, 0.9])
+    structured = rng.random() < 0.3
+    if structured:
+        rows, options, risk = draw_structured(rng, hard)
+    else:
+        rows, options = draw_rows(rng, hard=hard), {"loss": one_of(rng, list(LOSS_SOLVERS))}
+        risk = query_risk(options["loss"], rational_rows(rows.X), queries_of(rows))
+    bounds = draw_bounds(rng, rows.X)
+    if l1_ratio == 0.0 and bounds is None:
+        bounds = (0, None)
+    options |= interval(rng, hard) | {"l1_ratio": l1_ratio, "bounds": bounds, "n_alphas": 6}
+    compute = structured_rank_path if structured else rank_path
+    path = quietly(compute, rows.X, rows.y, **rows.given, **options)
+    exact = constrained_objective(risk, path._transform.scale, l1_ratio, bounds)
+    some = {0, int(rng.integers(len(path.alphas))), len(path.alphas) - 1}
+    return [
+        Claim(
+            f"{compute.__name__}({options})",
+            exact,
+            alpha,
+            rational(path.coef_at(alpha)),
+            *path.objective_at(alpha),
+            path.gap_at(alpha),
+            largest_gap=path.eps,
+        )
+        for alpha in (float(path.alphas[k]) for k in sorted(some))
+    ]
+
+
 CONSTRAINED = {
+    "path_of_sparse_models": path_of_sparse_models,
     "on_top_of_scores": on_top_of_scores,
     "sparse_or_bounded": sparse_or_bounded,
     "structured_within_bounds": structured_within_bounds,

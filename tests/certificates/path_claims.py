@@ -40,7 +40,7 @@ def drawn_until_computed(make):
 def rank_svm_path(rng, hard, losses=MARGIN_LOSSES):
     rows = draw_rows(rng, hard=hard)
     loss, weighting = str(rng.choice(losses)), str(rng.choice(["pairs", "queries"]))
-    options = {"loss": loss, "weighting": weighting, **_interval(rng, hard)}
+    options = {"loss": loss, "weighting": weighting, **interval(rng, hard)}
     path = quietly(rank_path, rows.X, rows.y, **rows.given, **options)
     risk = query_risk(loss, rational_rows(rows.X), queries_of(rows), weighting)
     return _linear_claims(rng, path, risk, f"rank_path({options})")
@@ -49,7 +49,7 @@ def rank_svm_path(rng, hard, losses=MARGIN_LOSSES):
 @drawn_until_computed
 def structured_path(rng, hard):
     rows, options, risk = draw_structured(rng, hard)
-    options |= _interval(rng, hard)
+    options |= interval(rng, hard)
     path = quietly(structured_rank_path, rows.X, rows.y, **rows.given, **options)
     return _linear_claims(rng, path, risk, f"structured_rank_path({options})")
 
@@ -57,7 +57,7 @@ def structured_path(rng, hard):
 @drawn_until_computed
 def graded_path(rng, hard):
     rows, options, risk = draw_graded(rng, hard)
-    options |= _interval(rng, hard)
+    options |= interval(rng, hard)
     path = quietly(structured_rank_path, rows.X, rows.y, **rows.given, **options)
     return _linear_claims(rng, path, risk, f"structured_rank_path({options})")
 
@@ -65,7 +65,7 @@ def graded_path(rng, hard):
 @drawn_until_computed
 def least_squares_path(rng, hard):
     rows = draw_rows(rng, hard=hard)
-    options = {"solver": str(rng.choice(["direct", "certified"])), **_interval(rng, hard)}
+    options = {"solver": str(rng.choice(["direct", "certified"])), **interval(rng, hard)}
     path = quietly(rank_rls_path, rows.X, rows.y, **rows.given, **options)
     risk = query_risk("least_squares", rational_rows(rows.X), queries_of(rows))
     return _linear_claims(rng, path, risk, f"rank_rls_path({options})")
@@ -105,7 +105,8 @@ def kernel_matrix(X, options):
     return gram_matrix(Kernel(options["kernel"], options["gamma"]), np.asarray(X, dtype=np.float64))
 
 
-def _interval(rng, hard):
+def interval(rng, hard):
+    """Return the ends of a path, its eps and its scale."""
     top = draw_alpha(rng, hard=hard)
     return {
         "alpha_max": top,

@@ -31,6 +31,7 @@ _PATH = {
     **{"y": None, "qid": None, "group": None, "query_weight": None, "scale": "auto", "alpha_max": None},
     **{"alpha_min": None, "eps": 1e-3, "n_jobs": None, "callbacks": None, "verbose": 0},
 }
+_SOLVED = {"l1_ratio": 0.0, "bounds": None, "n_alphas": 50}
 _LINEAR_PATH = {**_PATH, "sample_weight": None, "pairs": None}
 _CLUSTER = {"client": None, "timeout": 600.0, "retries": 5, "mmap": True, "verify": True}
 
@@ -70,9 +71,9 @@ DEFAULTS = {
         **{"kernel": "rbf", "gamma": "scale", "n_components": 500, "orthogonal": False, "dtype": "float32"},
         **{"n_jobs": None, "random_state": None},
     },
-    "rank_path": {**_LINEAR_PATH, "loss": "hinge", "weighting": "pairs"},
+    "rank_path": {**_LINEAR_PATH, **_SOLVED, "loss": "hinge", "weighting": "pairs"},
     "rank_rls_path": {**_LINEAR_PATH, "solver": "auto"},
-    "structured_rank_path": {**_PATH, **_TARGET},
+    "structured_rank_path": {**_PATH, **_SOLVED, **_TARGET},
     "kernel_rank_path": {
         **{"y": None, "qid": None, "pairs": None, "sample_weight": None, "query_weight": None},
         **{"weighting": "pairs", "kernel": "rbf", "gamma": None, "degree": 3, "coef0": 1},

@@ -89,6 +89,7 @@ NOT_CALLED = {
             "paths.LeastSquaresPath",
         ),
         *("paths.LinearPathProgress", "paths.LinearRankPath", "paths.PathProgress", "paths.PathSelection"),
+        *("paths.FeatureChange", "paths.SolvedRankPath"),
     ),
     "called by the library with what it has checked": (
         *("data.check_data", "export.export_model", "model_selection.Search.select_so_far"),
@@ -338,17 +339,23 @@ def _path_calls() -> dict[str, list[Call]]:
     calls["rank_rls_path"].append(
         Call(marginrank.rank_rls_path, {**short, "eps": 0.1, "solver": "certified"})
     )
-    for name, function in (
-        ("KernelRankPath", "kernel_rank_path"),
-        ("LeastSquaresPath", "rank_rls_path"),
-        ("LinearRankPath", "rank_path"),
+    solved = {**short, "alpha_max": 1.0, "eps": 0.1, "l1_ratio": 0.5, "bounds": (0, None), "n_alphas": 4}
+    calls["rank_path"].append(Call(marginrank.rank_path, solved))
+    calls["structured_rank_path"].append(Call(marginrank.structured_rank_path, solved))
+    for name, function, more in (
+        ("KernelRankPath", "kernel_rank_path", {}),
+        ("LeastSquaresPath", "rank_rls_path", {}),
+        ("SolvedRankPath", "rank_path", solved),
+        ("LinearRankPath", "rank_path", {}),
     ):
         make, valid = functions[function]
-        path = make(**valid)
+        path = make(**{**valid, **more})
         alpha = float(path.grid(3)[1])
         for method in ("coef_at", "duals_at", "gap_at", "objective_at", "scores_at"):
             if hasattr(path, method):
                 calls[f"paths.{name}.{method}"] = [Call(getattr(path, method), {"alpha": alpha})]
+        if hasattr(path, "nearest"):
+            calls[f"paths.{name}.nearest"] = [Call(path.nearest, {"alpha": alpha})]
         if hasattr(path, "coefs_at"):
             calls[f"paths.{name}.coefs_at"] = [Call(path.coefs_at, {"alphas": [alpha]})]
         calls[f"paths.{name}.grid"] = [Call(path.grid, {})]

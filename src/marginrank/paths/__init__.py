@@ -11,15 +11,18 @@ if TYPE_CHECKING:
     from marginrank.paths.linear_progress import LinearPathProgress
     from marginrank.paths.progress import PathProgress
     from marginrank.paths.selection import PathSelection
+    from marginrank.paths.solved_path import FeatureChange, SolvedRankPath
     from marginrank.paths.structured_path import structured_rank_path
 
 __all__ = [
+    "FeatureChange",
     "KernelRankPath",
     "LeastSquaresPath",
     "LinearPathProgress",
     "LinearRankPath",
     "PathProgress",
     "PathSelection",
+    "SolvedRankPath",
     "kernel_rank_path",
     "rank_path",
     "rank_rls_path",
@@ -29,12 +32,14 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
+        "FeatureChange": "solved_path",
         "KernelRankPath": "kernel_path",
         "LeastSquaresPath": "linear_model",
         "LinearPathProgress": "linear_progress",
         "LinearRankPath": "linear_model",
         "PathProgress": "progress",
         "PathSelection": "selection",
+        "SolvedRankPath": "solved_path",
         "kernel_rank_path": "kernel_path",
         "rank_path": "linear_path",
         "rank_rls_path": "linear_path",

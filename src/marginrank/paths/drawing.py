@@ -31,6 +31,8 @@ class Curves:
         What the values are.
     legend : str
         What the names are of.
+    others : ndarray of shape (n_others, n_alphas), optional
+        Further curves, drawn in grey behind these.
     """
 
     alphas: Vector
@@ -38,6 +40,7 @@ class Curves:
     labels: Sequence[str]
     what: str
     legend: str
+    others: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +89,14 @@ def draw_path(curves: Curves, selection: PathSelection | None, sizes: Sizes | No
 
 
 def _draw_curves(axis: Any, curves: Curves) -> None:
+    if curves.others is not None and len(curves.others):
+        axis.plot(curves.alphas, curves.others.T, linewidth=0.6, color="0.8", zorder=1)
     for label, values in zip(curves.labels, curves.values, strict=True):
         axis.plot(curves.alphas, values, linewidth=1.2, label=label)
     axis.set_ylabel(curves.what)
-    axis.legend(title=curves.legend, fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    if len(curves.labels):
+        place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        axis.legend(title=curves.legend, fontsize="x-small", **place)
 
 
 def _draw_validation(axis: Any, selection: Selection, metric: str) -> None:

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
 from typing import Any, Literal
-
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory
 from marginrank.designs.gram import centred_gram
 from marginrank.designs.scaling import SCALES, ScaleSetting
-from marginrank.exceptions import InterruptedWarning, MarginRankError, Sentence
+from marginrank.exceptions import MarginRankError
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences, Loss
-from marginrank.parameters import check_choice, check_positive, check_verbose
+from marginrank.parameters import check_choice
 from marginrank.paths.arithmetic import check_path, finite_path
+from marginrank.paths.certified_paths import certified_path, interval
 from marginrank.paths.linear_model import LeastSquaresPath, LinearPath, LinearRankPath
-from marginrank.paths.linear_progress import LinearPathLine, LinearPathProgress
 from marginrank.paths.path_base import PathOrigin
-from marginrank.solvers.callbacks import check_callbacks
+from marginrank.paths.solved_path import SolvedRankPath
 from marginrank.solvers.spectral import SpectralPath
-from marginrank.solvers.tracing import PathTracer
 from marginrank.system.threads import one_blas_thread, resolve_threads
 from marginrank.training.direct import centred_rows, direct_is_cheaper
 from marginrank.training.least_squares_certificate import LeastSquaresCertificate
+from marginrank.training.penalty_settings import PLAIN, PenaltySettings, read_penalty, written_penalty
 from marginrank.training.problems import Problem, RawColumns
 
-_DECADES = 1e-5  # alpha_min by default, of alpha_max
 _DIRECT_ALPHAS = 200
-_SMALLEST_EPS = 1e-8  # steps shrink with its root, and bounds lose their digits soon after
 
 
 def rank_path(
@@ -50,11 +43,16 @@ def rank_path(
     alpha_max: float | None = None,
     alpha_min: float | None = None,
     eps: float = 1e-3,
+    l1_ratio: float = 0.0,
+    bounds: Any = None,
+    n_alphas: int = 50,
     n_jobs: int | None = None,
     callbacks: Any = None,
     verbose: int = 0,
-) -> LinearRankPath:
+) -> LinearRankPath | SolvedRankPath:
     """Compute the linear RankSVM models of all alphas of an interval, each certified to be within eps.
+
+    With ``l1_ratio`` or ``bounds`` the path has models at some alphas, as features enter one by one.
 
     Parameters
     ----------
@@ -74,9 +72,14 @@ def rank_path(
         Divide each column by its standard deviation or its range; models are in raw units. "auto" as in
         :class:`marginrank.RankSVM`; ``scale_`` of the path tells what it became.
     alpha_max, alpha_min : float, optional
-        The interval. By default it starts where margins come to about 1 and spans five decades.
+        The interval. By default it starts where margins come to about 1 and spans five decades; with
+        ``l1_ratio``, it starts where the first feature enters and spans three.
     eps : float, default=1e-3
         Relative gap between the objective of every model and its optimum, at most.
+    l1_ratio, bounds
+        As in :class:`marginrank.RankSVM`: how sparse weights shall be, and within which bounds.
+    n_alphas : int, default=50
+        With one of these two: how many alphas are solved, evenly spaced in their logarithm.
     n_jobs : int, optional
         Threads; the result has the same bits for any number.
     callbacks : callable or list of callables, optional
@@ -86,8 +89,9 @@ def rank_path(
 
     Returns
     -------
-    LinearRankPath
-        Ctrl-C ends it early, with a warning.
+    LinearRankPath or SolvedRankPath
+        With a model at every alpha, or, with ``l1_ratio`` or ``bounds``, at those that were solved. Ctrl-C
+        ends it early, with a warning.
 
     Notes
     -----
@@ -107,6 +111,9 @@ def rank_path(
     True
     >>> path.select(X[::3], y[::3], metric="pairwise_error").score < 0.15
     True
+    >>> sparse = rank_path(X, y, l1_ratio=0.95)
+    >>> [change.feature for change in sparse.changes][:3], sparse.n_features_used[0]
+    ([0, 1, 2], np.int64(0))
     """
     check_choice("weighting", weighting, ("pairs", "queries"))
     data = training_data(X, y, qid, group, pairs, sample_weight, query_weight)
@@ -119,9 +126,12 @@ def rank_path(
             lambda training, n_rows: PREFERENCE_LOSSES[loss](training, n_rows, n_threads=threads),
             scale,
             threads,
+            read_penalty(l1_ratio, bounds, data.n_features, data.feature_names),
         )
-        origin = PathOrigin("rank_path", {"loss": loss, "weighting": weighting, "scale": scale, "eps": eps})
-        return certified_path(problem, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose, origin)
+        said = {"loss": loss, "weighting": weighting, "scale": scale, "eps": eps}
+        origin = PathOrigin("rank_path", {**said, **written_penalty(l1_ratio, bounds)})
+        more = (eps, n_jobs, callbacks, verbose, origin, n_alphas)
+        return certified_path(problem, alpha_max, alpha_min, *more)
 
 
 def rank_rls_path(
@@ -191,61 +201,6 @@ def rank_rls_path(
         return certified_path(problem, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose, origin)
 
 
-def certified_path(
-    problem: Problem,
-    alpha_max: float | None,
-    alpha_min: float | None,
-    eps: float,
-    n_jobs: int | None = None,
-    callbacks: Any = None,
-    verbose: int = 0,
-    origin: PathOrigin | None = None,
-) -> LinearRankPath:
-    """Trace the path of any design and loss; see :func:`rank_path` for the parameters.
-
-    ``origin`` says what models of the path tell about how they came about.
-    """
-    check_verbose(verbose)
-    eps = check_positive(eps, "eps")
-    if not _SMALLEST_EPS <= eps < 1.0:
-        raise MarginRankError(
-            f"eps must be from {_SMALLEST_EPS:g} to below 1, as a part of the objective; got {eps:g}."
-        )
-    watchers = check_callbacks(callbacks)
-    top, bottom = _interval(problem, alpha_max, alpha_min)
-    tracer = PathTracer(problem.design, problem.loss, eps)
-    with LinearPathLine() as line:
-        listeners: list[Any] = [line] if verbose else []
-        status = tracer.run(top, bottom, _reporter(tracer, top, bottom, [*listeners, *watchers]))
-    if not tracer.nodes:
-        if status == "interrupted":
-            raise KeyboardInterrupt
-        raise MarginRankError.saying(
-            "No model within {eps=:g} of the optimum was found at {alpha_max=:g}.",
-            "Use a larger {eps}, or scale the features ({scale='standard'}) if they differ much in size.",
-            eps=eps,
-            alpha_max=top,
-        )
-    models = np.array(tracer.models)
-    check_path(problem.data, models, tracer.alphas)
-    path = LinearRankPath(
-        problem.data.X,
-        n_jobs,
-        alphas=np.array(tracer.alphas),
-        coefs=problem.transform.raw(models),
-        nodes=tracer.nodes,
-        lines=tracer.lines,
-        eps=eps,
-        status=status,
-        transform=problem.transform,
-        feature_names=problem.data.feature_names,
-        origin=origin,
-    )
-    path.n_passes_, path.n_solutions_, path.n_cuts_ = tracer.passes, tracer.n_solutions, tracer.n_cuts
-    _warn(path)
-    return path
-
-
 def _direct_path(
     problem: Problem,
     alpha_max: float | None,
@@ -254,7 +209,7 @@ def _direct_path(
     origin: PathOrigin,
 ) -> LeastSquaresPath:
     rows = centred_rows(problem, resolve_threads(n_jobs))
-    top, bottom = _interval(problem, alpha_max, alpha_min)
+    top, bottom = interval(problem, alpha_max, alpha_min)
     spectral = SpectralPath(centred_gram(rows, problem.view.y))
     check_path(problem.data, spectral.coefficients([bottom]), spectral.values([bottom, top]))
     return LeastSquaresPath(
@@ -286,61 +241,15 @@ def training_data(
 
 
 def path_problem(
-    data: RankingData, by_query: Callable[..., Loss], by_pair: Callable[..., Loss], scale: Any, threads: int
+    data: RankingData,
+    by_query: Callable[..., Loss],
+    by_pair: Callable[..., Loss],
+    scale: Any,
+    threads: int,
+    settings: PenaltySettings = PLAIN,
 ) -> Problem:
     """Return the problem of labelled rows or of pairs."""
     check_choice("scale", scale, SCALES)
     from_pairs = data.pairs is not None
-    return Problem(data, by_pair if from_pairs else by_query, RawColumns(data.X, scale, threads), from_pairs)
-
-
-def _interval(problem: Problem, alpha_max: Any, alpha_min: Any) -> tuple[float, float]:
-    if alpha_max is not None:
-        top = check_positive(alpha_max, "alpha_max")
-    elif alpha_min is not None:
-        top = max(problem.balance(), check_positive(alpha_min, "alpha_min"))
-    else:
-        top = problem.balance()
-    if top == 0.0:
-        raise MarginRankError.saying(
-            "The features pull in no direction (the gradient at zero is 0: contradicting pairs, or columns "
-            "that are constant where rows are compared), so there is no natural {alpha_max} to start from; "
-            "{pass} {alpha_max}."
-        )
-    bottom = _DECADES * top if alpha_min is None else check_positive(alpha_min, "alpha_min")
-    if bottom > top:
-        raise MarginRankError.saying(
-            "{alpha_min} must be at most {alpha_max=:g}; got {bottom:g}.", alpha_max=top, bottom=bottom
-        )
-    return top, bottom
-
-
-def _reporter(tracer: PathTracer, top: float, bottom: float, watchers: list[Any]) -> Callable[[], bool]:
-    started = perf_counter()
-    length = np.log(top / bottom) if top > bottom else 1.0
-
-    def report() -> bool:
-        alpha = tracer.nodes[-1].alpha
-        done = 1.0 if alpha <= bottom else float(np.log(top / alpha) / length)
-        seconds = perf_counter() - started
-        progress = LinearPathProgress(alpha, done, len(tracer.alphas), tracer.passes, seconds)
-        stops = [bool(watcher(progress)) for watcher in watchers]
-        return any(stops)
-
-    return report
-
-
-def _warn(path: LinearRankPath) -> None:
-    """Say that a path ended early, if it did."""
-    where = f"at alpha={path.alpha_min_:.3g}; its part down to there is returned."
-    if path.status_ == "interrupted":
-        warnings.warn(f"The path was interrupted {where}", InterruptedWarning, stacklevel=4)
-    if path.status_ == "stalled":
-        message = Sentence(
-            "The path could not be certified to {eps=:g} any further {where!s}",
-            "Use a larger {eps} or {alpha_min}, or scale the features ({scale='standard'}) if they differ "
-            "much in size.",
-            eps=path.eps,
-            where=where,
-        )
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    make_loss, space = by_pair if from_pairs else by_query, RawColumns(data.X, scale, threads)
+    return Problem(data, make_loss, space, from_pairs, settings=settings)

@@ -19,6 +19,7 @@ from marginrank.metrics import Metric, parse_metric
 from marginrank.model import RankingModel
 from marginrank.parameters import check_count, check_positive
 from marginrank.paths.selection import PathSelection, select_on_rows
+from marginrank.solvers.certificate import relative_gap
 from marginrank.system.threads import one_blas_thread
 from marginrank.training.selection import DEFAULT_METRIC, MOST_ALPHAS, Rule
 from marginrank.types import Matrix, Vector
@@ -79,6 +80,10 @@ class RankPath(ABC):
     @abstractmethod
     def gap_at(self, alpha: float) -> float:
         """Return how far the objective of the model is from the optimum at most, relative to it."""
+
+    @abstractmethod
+    def objective_at(self, alpha: float) -> tuple[float, float]:
+        """Return an upper bound of the objective of the model and a lower bound of the optimum."""
 
     @abstractmethod
     def _ends(self) -> tuple[float, float]:
@@ -180,13 +185,16 @@ class RankPath(ABC):
         alpha = check_positive(alpha, "alpha")
         if metadata is not None and not isinstance(metadata, Mapping):
             raise ParameterError("metadata", "a mapping", metadata)
+        value, bound = self.objective_at(alpha)
         known = {
             "estimator": self._origin.function,
             "parameters": dict(self._origin.parameters),
             "library_version": version("marginrank"),
             "alpha": alpha,
             "scale": getattr(self, "scale_", None),
-            "gap": self.gap_at(alpha),
+            "objective": value,
+            "lower_bound": bound,
+            "gap": relative_gap(value, bound),
         }
         return RankingModel(
             feature_names=self.feature_names_,

@@ -17,10 +17,13 @@ from marginrank.losses.structured import TargetOptions
 from marginrank.metrics import Metric
 from marginrank.parameters import check_number
 from marginrank.paths.arithmetic import finite_path
+from marginrank.paths.certified_paths import certified_path
 from marginrank.paths.linear_model import LinearRankPath
-from marginrank.paths.linear_path import certified_path, path_problem, training_data
+from marginrank.paths.linear_path import path_problem, training_data
 from marginrank.paths.path_base import PathOrigin
+from marginrank.paths.solved_path import SolvedRankPath
 from marginrank.system.threads import one_blas_thread, resolve_threads
+from marginrank.training.penalty_settings import read_penalty, written_penalty
 from marginrank.training.structured_targets import read_aim
 
 
@@ -42,10 +45,13 @@ def structured_rank_path(
     alpha_max: float | None = None,
     alpha_min: float | None = None,
     eps: float = 1e-3,
+    l1_ratio: float = 0.0,
+    bounds: Any = None,
+    n_alphas: int = 50,
     n_jobs: int | None = None,
     callbacks: Any = None,
     verbose: int = 0,
-) -> LinearRankPath:
+) -> LinearRankPath | SolvedRankPath:
     """Compute the models that are trained for a metric, at all alphas of an interval, each within eps.
 
     Parameters
@@ -60,13 +66,14 @@ def structured_rank_path(
         "auc", "map", "mrr" or "ndcg", with a cut-off to evaluate at, or a dict of these with weights.
     feature_map, relevance, gain, discount, rank_weight, truncate
         As in :class:`marginrank.StructuredRankSVM`.
-    scale, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose
+    scale, alpha_max, alpha_min, eps, l1_ratio, bounds, n_alphas, n_jobs, callbacks, verbose
         As in :func:`rank_path`.
 
     Returns
     -------
-    LinearRankPath
-        Its ``select`` measures the target, if no metric is named. Ctrl-C ends it early, with a warning.
+    LinearRankPath or SolvedRankPath
+        As of :func:`rank_path`. Its ``select`` measures the target, if no metric is named. Ctrl-C ends it
+        early, with a warning.
 
     Warns
     -----
@@ -96,6 +103,7 @@ def structured_rank_path(
     options = TargetOptions(gain=read_gain(gain), discount=discount, rank_weight=rank_weight)
     labelled = read_aim(target, feature_map, options, truncate).for_labels(data, given)
     aim = labelled.aim
+    settings = read_penalty(l1_ratio, bounds, data.n_features, data.feature_names)
     threads = resolve_threads(n_jobs)
     make_loss = partial(aim.loss, n_threads=threads)
     parameters = {
@@ -108,14 +116,16 @@ def structured_rank_path(
         "truncate": truncate,
         "scale": scale,
         "eps": eps,
+        **written_penalty(settings.l1_ratio, bounds),
     }
     origin = PathOrigin("structured_rank_path", parameters, aim.metrics[0])
     with one_blas_thread(), finite_path(data, alpha_max=alpha_max, alpha_min=alpha_min):
-        problem = path_problem(data, make_loss, make_loss, scale, threads)  # there are no pairs
+        problem = path_problem(data, make_loss, make_loss, scale, threads, settings)  # there are no pairs
         at_zero = problem.loss.at(
             np.zeros(problem.loss.n_rows)
         ).value  # first: Ctrl-C there has no path to lose
-        path = certified_path(problem, alpha_max, alpha_min, eps, n_jobs, callbacks, verbose, origin)
+        more = (eps, n_jobs, callbacks, verbose, origin, n_alphas)
+        path = certified_path(problem, alpha_max, alpha_min, *more)
         _warn_of_zero(path, at_zero, target)
     return path
 
@@ -127,7 +137,7 @@ def _written(target: str | Metric | dict[str, float]) -> Any:
     return str(target)
 
 
-def _warn_of_zero(path: LinearRankPath, at_zero: float, target: Any) -> None:
+def _warn_of_zero(path: LinearRankPath | SolvedRankPath, at_zero: float, target: Any) -> None:
     """Say that no model of the path is better than w = 0, where that is proved."""
     if path.objective_at(path.alpha_min_)[1] >= (1.0 - path.eps) * at_zero:
         message = Sentence(

@@ -120,6 +120,27 @@ def read_penalty(l1_ratio: Any, bounds: Any, n_features: int, names: Sequence[st
     return found
 
 
+def written_penalty(l1_ratio: Any, bounds: Any) -> dict[str, Any]:
+    """Return what a user said about weights as a model file holds it; nothing where that is nothing.
+
+    Examples
+    --------
+    >>> written_penalty(0.5, {0: (0, None)}), written_penalty(0.0, None)
+    ({'l1_ratio': 0.5, 'bounds': {'0': [0.0, None]}}, {})
+    """
+    written: dict[str, Any] = {} if float(l1_ratio) == 0.0 else {"l1_ratio": float(l1_ratio)}
+    if isinstance(bounds, Mapping):
+        written["bounds"] = {str(key): _written_pair(pair) for key, pair in bounds.items()}
+    elif bounds is not None:
+        written["bounds"] = _written_pair(bounds)
+    return written
+
+
+def _written_pair(pair: Any) -> list[float | None]:
+    ends = [None if end is None else float(end) for end in pair]
+    return [None if end is None or np.isinf(end) else end for end in ends]
+
+
 def _pair(pair: Any, bounds: Any, whose: str = "") -> tuple[float, float]:
     ends = as_list(pair)
     if ends is None or len(ends) != 2:

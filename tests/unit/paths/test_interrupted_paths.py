@@ -33,6 +33,7 @@ PATHS = {
     "squared hinge, scaled": lambda **more: rank_path(
         X, Y, loss="squared_hinge", scale="standard", **INTERVAL, **more
     ),
+    "elastic net": lambda **more: rank_path(X, Y, l1_ratio=0.5, n_alphas=5, **INTERVAL, **more),
     "structured": lambda **more: structured_rank_path(X, Y, target="ndcg", **INTERVAL, **more),
     "least squares": lambda **more: rank_rls_path(X, Y, solver="certified", **INTERVAL, **more),
 }
@@ -72,7 +73,7 @@ def test_an_interrupt_leaves_the_certified_part_of_a_path(name):
         ends.append(np.inf if path is None else path.alpha_min_)
         if path is not None:
             assert path.status_ == "interrupted"
-            for alpha in np.geomspace(1.0, path.alpha_min_, 7):
+            for alpha in path.grid(7):
                 assert 0.0 <= path.gap_at(alpha) <= EPS
             np.testing.assert_array_equal(path.coef_at(path.alphas[0]), whole.coef_at(whole.alphas[0]))
     assert np.isinf(ends[0])

@@ -5,7 +5,7 @@ import numpy as np
 from marginrank import RankingData
 from marginrank.designs import MatrixDesign
 from marginrank.losses.structured import structured_loss
-from marginrank.paths.linear_path import certified_path
+from marginrank.paths.certified_paths import certified_path
 from marginrank.solvers import QuasiNewton
 from marginrank.solvers.objective import Objective
 from marginrank.training.problems import Problem, RawColumns

@@ -13,7 +13,14 @@ from marginrank.cli.command import MOST_USED, Command, option
 from marginrank.cli.files.columns import UsedColumns, used_columns
 from marginrank.cli.files.training_files import TrainingFiles, check_outputs, training_files
 from marginrank.cli.options import shared as options
-from marginrank.cli.options.path_methods import choose_path, compute_path, path_options
+from marginrank.cli.options.path_methods import (
+    choose_path,
+    compute_path,
+    is_solved,
+    names_features,
+    path_options,
+    with_columns,
+)
 from marginrank.cli.output.path_curve import Curve, measure_path, print_curve, write_curve
 from marginrank.cli.output.path_plot import check_plot, write_plot
 from marginrank.cli.output.printing import (
@@ -30,6 +37,9 @@ from marginrank.data.matrices import in_memory
 from marginrank.exceptions import InterruptedWarning, MarginRankError
 from marginrank.metrics import Metric
 from marginrank.model import RankingModel
+
+_POINTS = 200
+_ENDS = 1e-3  # alphas are printed with three digits
 
 
 @click.command(cls=Command)
@@ -60,9 +70,8 @@ from marginrank.model import RankingModel
     "n_alphas",
     group="Search and validation",
     type=click.IntRange(min=2),
-    default=200,
-    show_default=True,
-    help="Alphas of the curve, to choose from.",
+    help="Alphas of the curve, to choose from; with --l1-ratio or bounds, those that are solved.  "
+    f"[default: {_POINTS}, 50]",
 )
 @option("--keep-partial", group="Output", is_flag=True, help="After Ctrl-C, go on with the path so far.")
 @options.jobs
@@ -76,7 +85,7 @@ def path(
     files: TrainingFiles,
     metric: Metric | None,
     rule: str,
-    n_alphas: int,
+    n_alphas: int | None,
     keep_partial: bool,
     n_jobs: int | None,
     as_json: bool,
@@ -85,13 +94,15 @@ def path(
     """Compute the models of every alpha on DATA, and choose one.
 
     Every model of the interval is certified to be within --eps of its optimum. --validate measures them by
-    --metric and chooses the best.
+    --metric and chooses the best. With --l1-ratio features enter one by one, at --points alphas that are
+    solved.
 
     \b
     Examples:
       marginrank path train.txt --validate vali.txt -m ndcg@10 --plot path.png
       marginrank path train.txt --validate vali.txt -m map -o model.mrk
       marginrank path train.txt --target map --validate vali.txt -o model.mrk
+      marginrank path train.txt --l1-ratio 0.95 --validate vali.txt -m ndcg@10 --plot path.png
       marginrank path train.txt --method rankrls --csv curve.csv --alpha 0.01 -o model.mrk
       marginrank path small.txt --kernel rbf --gamma 0.1 --graph sampled
     """
@@ -103,13 +114,18 @@ def path(
             f"{files.data}: path computes over data in memory, got a data set on disk; name a file that fits "
             "into memory, or search over a grid of alphas with tune."
         )
-    used = used_columns(rows) if name != "kernel" else UsedColumns(None, rows.n_features)
+    keeps_columns = name == "kernel" or names_features(chosen)
+    used = UsedColumns(None, rows.n_features) if keeps_columns else used_columns(rows)
+    chosen = with_columns(chosen, rows, files.reading.first_feature)
+    if n_alphas is not None and is_solved(chosen):
+        chosen["n_alphas"] = n_alphas
     started = perf_counter()
     found = _computed(name, used.of(rows), chosen, keep_partial, n_jobs)
     seconds = perf_counter() - started
     if alpha is not None:
-        found.coef_at(alpha)  # an alpha that is not on the path is refused before anything is written
-    curve = measure_path(found, None if validation is None else used.of(validation), metric, rule, n_alphas)
+        alpha = _on_path(found, alpha)
+    points = _POINTS if n_alphas is None else n_alphas
+    curve = measure_path(found, None if validation is None else used.of(validation), metric, rule, points)
     if output is not None:
         model = used.widened(_model(found, curve, alpha, files))
         with interrupts.orderly(writes=True):
@@ -172,6 +188,24 @@ def _computed(
     return found
 
 
+def _on_path(path: Any, alpha: float) -> float:
+    """Return the alpha whose model is written: itself, or the nearest one that was solved.
+
+    One that is not on the path is refused, before anything is written.
+    """
+    if not hasattr(path, "nearest"):
+        path.coef_at(alpha)
+        return alpha
+    if not path.alpha_min_ * (1.0 - _ENDS) <= alpha <= path.alpha_max_ * (1.0 + _ENDS):
+        path.coef_at(alpha)
+    solved: float = path.nearest(alpha)
+    if abs(solved - alpha) > _ENDS * alpha:
+        click.echo(
+            f"Of the solved alphas {solved:.6g} is nearest to {alpha:g}; its model is written.", err=True
+        )
+    return solved
+
+
 def _feature_names(path: Any, files: TrainingFiles, used: UsedColumns) -> dict[str, list[str]]:
     """Return what to call columns without a name: their numbers in the data file."""
     if path.feature_names_ is not None:
@@ -201,6 +235,7 @@ def _report(path: Any, curve: Curve, rule: str, rows: RankingData) -> dict[str, 
         "alpha_max": float(curve.alphas[0]),
         "alpha_min": path.alpha_min_,
         "eps": getattr(path, "eps", None),
+        "solved": len(path.alphas) if hasattr(path, "nearest") else None,
         "gap": float(curve.gap.max()),
         **{name.strip("_").removeprefix("n_"): getattr(path, name, None) for name in figures},
         "selection": None
@@ -218,6 +253,8 @@ def _report(path: Any, curve: Curve, rule: str, rows: RankingData) -> dict[str, 
 def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
     if report["eps"] is None:
         certificate = f"gap at most {report['gap']:.1e} at the points of the curve"
+    elif report["solved"] is not None:
+        certificate = f"{counted(report['solved'], 'model')}, each certified within {report['eps']:g}"
     else:
         certificate = f"certified within {report['eps']:g} everywhere"
     if report["passes"] is None:

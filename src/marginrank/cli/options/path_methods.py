@@ -12,6 +12,7 @@ import click
 
 from marginrank.choices import Graph, KernelName
 from marginrank.cli.command import MOST_USED, Decorator, option, spelled, with_options
+from marginrank.cli.options.bounds import TypedBounds, weight_options
 from marginrank.cli.options.methods import STRUCTURED_OPTIONS, given_parameters, scale, weighting
 from marginrank.data import RankingData
 from marginrank.losses import QUERY_LOSSES
@@ -49,6 +50,7 @@ path_options: Decorator = with_options(
     ),
     scale,
     weighting,
+    *weight_options,
     option(
         "--eps",
         group="Solver",
@@ -65,7 +67,7 @@ path_options: Decorator = with_options(
         "--alpha-min",
         group="Search and validation",
         type=_POSITIVE,
-        help="Where it ends.  [default: 1e-5 of its start]",
+        help="Where it ends.  [default: 1e-5 of its start; 1e-3 with --l1-ratio]",
     ),
     option("--gamma", group=_KERNELS, type=_POSITIVE, help="Width.  [default: 1 / number of features]"),
     option("--degree", group=_KERNELS, type=_POSITIVE, help="Of the polynomial kernel.  [default: 3]"),
@@ -111,6 +113,22 @@ def choose_path(named: str | None, given: dict[str, Any], *, pairs: bool) -> tup
     if "pairs_per_row" in parameters and parameters.get("graph") != "sampled":
         raise click.UsageError("--pairs-per-row is for --graph sampled.")
     return name, parameters
+
+
+def is_solved(parameters: dict[str, Any]) -> bool:
+    """Whether a path has models at some alphas only, each solved: those of other penalties."""
+    return bool(parameters.get("l1_ratio")) or "bounds" in parameters
+
+
+def names_features(parameters: dict[str, Any]) -> bool:
+    """Whether bounds name features, so that all columns have to stay."""
+    return isinstance(parameters.get("bounds"), TypedBounds)
+
+
+def with_columns(parameters: dict[str, Any], data: RankingData, first: int) -> dict[str, Any]:
+    """Return parameters whose bounds are by column of the data; features count from ``first``."""
+    bounds = parameters.get("bounds")
+    return {**parameters, "bounds": bounds.of(data, first)} if isinstance(bounds, TypedBounds) else parameters
 
 
 def compute_path(name: str, rows: RankingData, parameters: dict[str, Any], callback: Any, n_jobs: Any) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from marginrank.cli.files.reading import write_table
 from marginrank.cli.output.printing import print_table, rounded
@@ -29,26 +30,31 @@ class Curve:
         Of the model, and of the optimum.
     selection : PathSelection or None
         The validation curve and the choice, where there are validation rows.
+    features_used : ndarray of shape (n_alphas,), optional
+        How many features have a weight, where that is for the path to tell.
     """
 
     alphas: Vector
     objective: Vector
     lower_bound: Vector
     selection: Any
+    features_used: NDArray[np.int64] | None = None
 
     @property
     def gap(self) -> Vector:
         """How far the models are from their optimum at most, relative to it."""
         return np.array([relative_gap(*one) for one in zip(self.objective, self.lower_bound, strict=True)])
 
-    def columns(self) -> dict[str, Vector]:
+    def columns(self) -> dict[str, NDArray[Any]]:
         """Return the figures by name, as machines get them."""
-        columns = {
+        columns: dict[str, NDArray[Any]] = {
             "alpha": self.alphas,
             "objective": self.objective,
             "lower_bound": self.lower_bound,
             "gap": self.gap,
         }
+        if self.features_used is not None:
+            columns["features_used"] = self.features_used
         if self.selection is not None:
             columns |= {"value": self.selection.curve, "standard_error": self.selection.std}
         return columns
@@ -63,20 +69,27 @@ def measure_path(
         selection = path.select(validation, metric=metric, rule=rule, n_alphas=points)
     alphas = path.grid(points)
     bounds = np.array([path.objective_at(float(alpha)) for alpha in alphas])
-    return Curve(alphas, bounds[:, 0], bounds[:, 1], selection)
+    used = None
+    if hasattr(path, "n_features_used"):
+        used = np.count_nonzero(path.coefs_at(alphas), axis=1)
+    return Curve(alphas, bounds[:, 0], bounds[:, 1], selection, used)
 
 
 def print_curve(curve: Curve) -> None:
     """Print a readable number of the alphas, the chosen one among them."""
     shown = set(np.linspace(0, len(curve.alphas) - 1, _SHOWN).round().astype(int).tolist())
     found = curve.selection
-    header = ["alpha", "objective", "gap", *([] if found is None else [found.metric, "std. error", ""])]
+    used = curve.features_used
+    header = ["alpha", "objective", "gap", *([] if used is None else ["features"])]
+    header += [] if found is None else [found.metric, "std. error", ""]
     if found is not None:
         shown.add(found.selection.index)
     gap = curve.gap
     rows = []
     for k in sorted(shown):
         row = [f"{curve.alphas[k]:.3g}", f"{curve.objective[k]:.6f}", f"{gap[k]:.1e}"]
+        if used is not None:
+            row.append(f"{used[k]:,}")
         if found is not None:
             mark = "<- chosen" if k == found.selection.index else ""
             row += [rounded(found.curve[k]), rounded(found.std[k]), mark]
@@ -88,5 +101,5 @@ def write_curve(file: str, curve: Curve) -> None:
     """Write every alpha of the curve as CSV; a figure that there is not is left empty."""
     columns = curve.columns()
     header = [curve.selection.metric if name == "value" else name for name in columns]
-    figures = ([float(v) for v in row] for row in zip(*columns.values(), strict=True))
+    figures = zip(*(column.tolist() for column in columns.values()), strict=True)
     write_table(file, header, (["" if np.isnan(v) else repr(v) for v in row] for row in figures))

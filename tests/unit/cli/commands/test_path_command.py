@@ -15,7 +15,7 @@ from marginrank.cli.commands.path import path as path_command
 from marginrank.cli.words import in_options
 from marginrank.metrics import evaluate
 from marginrank.paths import kernel_rank_path, rank_path, rank_rls_path, structured_rank_path
-from marginrank.paths.linear_path import _warn
+from marginrank.paths.certified_paths import _warn
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,17 @@ def data(folder):
             {"target": {"map": 1.0, "mrr": 2.0}, "eps": 1e-2},
         ),
         (["--method", "structured", "--eps", "1e-2"], structured_rank_path, {"eps": 1e-2}),
+        (["--l1-ratio", "0.9"], rank_path, {"l1_ratio": 0.9, "n_alphas": 40}),
+        (
+            ["--non-negative", "--bound", "2=:0", "--target", "map", "--eps", "1e-2"],
+            structured_rank_path,
+            {
+                "bounds": {0: (0.0, None), 1: (None, 0.0), 2: (0.0, None), 3: (0.0, None)},
+                "target": "map",
+                "n_alphas": 40,
+                "eps": 1e-2,
+            },
+        ),
     ],
 )
 def test_the_curve_and_the_choice_are_those_of_the_library(run, folder, options, function, parameters):
@@ -287,3 +298,36 @@ def test_a_path_that_stalls_is_told_in_the_words_of_options():
     said = in_options(caught[0].message, path_command)
     assert "certified to --eps 1e-09" in said
     assert "Use a larger --eps or --alpha-min, or scale the features (--scale standard)" in said
+
+
+def test_a_sparse_path_tells_how_many_features_and_writes_the_nearest_solved_model(run, folder, capsys):
+    sparse = ("train.txt", "--l1-ratio", "0.9", "--points", "8")
+    printed = run(
+        *sparse, "--csv", "sparse.csv", "--plot", "sparse.svg", "--alpha", "0.1", "-o", "sparse.mrk"
+    )
+    solved = rank_path(data(folder)[0], l1_ratio=0.9, n_alphas=8)
+    assert "8 models, each certified within 0.001" in printed
+    assert [line.split()[3] for line in printed.splitlines()[1:9]] == solved.n_features_used.astype(
+        str
+    ).tolist()
+    with open(folder / "sparse.csv", encoding="utf-8") as file:
+        used = [int(row["features_used"]) for row in csv.DictReader(file)]
+    assert used == solved.n_features_used.tolist()
+    model = RankingModel.load(folder / "sparse.mrk")
+    np.testing.assert_array_equal(model.coef, solved.coef_at(solved.nearest(0.1)))
+    assert model.metadata["alpha"] == solved.nearest(0.1)
+    assert (folder / "sparse.svg").stat().st_size > 1000
+    named = [str(folder / one) if one.endswith(".txt") else one for one in sparse]
+    assert command(["path", *named, "--alpha", "0.1", "-o", str(folder / "sparse.mrk")]) == 0
+    said = capsys.readouterr().err
+    assert f"Of the solved alphas {solved.nearest(0.1):.6g} is nearest to 0.1" in said
+
+
+def test_an_alpha_beyond_a_sparse_path_is_refused(run, folder):
+    said = run("train.txt", "--l1-ratio", "0.9", "--points", "5", "--alpha", "100", "-o", "far.mrk", code=1)
+    assert "--alpha must be one of the 5 that the path has solved" in said
+    assert "--points" in said
+    assert not (folder / "far.mrk").exists()
+    assert "--l1-ratio is for --method ranksvm or --method structured" in run(
+        "train.txt", "--l1-ratio", "0.9", "--method", "rankrls", code=2
+    )
