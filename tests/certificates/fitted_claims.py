@@ -144,7 +144,8 @@ def rank_rls(rng, hard):
         more = {"eval_set": (rows.X, rows.y), "eval_qid": rows.qid}
     model = fitted(model, rows, **more)
     risk = query_risk("least_squares", rational_rows(rows.X), queries_of(rows))
-    return [claim_of(model, risk, repr(model))]
+    largest = None if hard or model.regularization == "hybrid" else model.tol
+    return [claim_of(model, risk, repr(model), largest_gap=largest)]
 
 
 def rank_rls_targets(rng, hard):
@@ -167,7 +168,8 @@ def rank_rls_targets(rng, hard):
             terms.append(term._replace(difference=before + term.difference + after))
     risk = pair_risk("least_squares", terms, 2 * n_columns)
     penalty = 2 * unit_penalty(model.column_scale_, n_columns)
-    return [claim_of(model, risk, f"{model!r} of two targets", penalty=penalty)]
+    largest = None if hard else model.tol
+    return [claim_of(model, risk, f"{model!r} of two targets", penalty=penalty, largest_gap=largest)]
 
 
 def rank_rls_pairs(rng, hard):
@@ -177,7 +179,7 @@ def rank_rls_pairs(rng, hard):
     quietly(model.fit_pairs, rows.X, pairs, weight=weight, magnitude=margin)
     features = rational_rows(rows.X)
     risk = pair_risk("least_squares", explicit_terms(features, pairs, weight, margin), rows.X.shape[1])
-    return [claim_of(model, risk, f"{model!r}.fit_pairs")]
+    return [claim_of(model, risk, f"{model!r}.fit_pairs", largest_gap=None if hard else model.tol)]
 
 
 #: Target as users write it, and feature map.

@@ -14,11 +14,11 @@ from marginrank.choices import LeastSquaresSolver, Regularization
 from marginrank.data.matrices import in_memory
 from marginrank.designs.scaling import ScaleSetting
 from marginrank.estimators.base import Ranker
-from marginrank.exceptions import MarginRankError, Sentence
+from marginrank.exceptions import MarginRankError
 from marginrank.losses import LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.metrics import Metric
 from marginrank.parameters import check_choice
-from marginrank.solvers import Callback, SolverResult
+from marginrank.solvers import Callback
 from marginrank.system.threads import resolve_threads
 from marginrank.training.alpha_searches import SearchByFolds
 from marginrank.training.direct import DirectTrainer, ExactElseIterated, LeaveQueryOut, direct_is_cheaper
@@ -65,7 +65,9 @@ class RankRLS(Ranker):
         Conjugate gradients; or one Gram matrix and its eigendecomposition, exact, for few features or rows.
         "auto" takes what costs less.
     tol : float, default=1e-3
-        Conjugate gradients stop when the residual is at most this part of the right side.
+        Training stops when the objective is certified to be within this fraction of the optimum. Early
+        stopping has no penalty that would bound one: there iterations end at a residual of this part of the
+        right side, if not before.
     max_iter : int, default=1000
         Largest number of iterations, of one pass over the data each.
     scale : {"auto", None, "standard", "minmax"}, default="auto"
@@ -349,7 +351,7 @@ class RankRLS(Ranker):
     def _without_iterations(
         self, problem: Problem, search: Search, sets: list[EvaluationSet], callbacks: list[Callback]
     ) -> Run:
-        trainer = DirectTrainer(problem, resolve_threads(self.n_jobs))
+        trainer = DirectTrainer(problem, resolve_threads(self.n_jobs), float(self.tol))
         if self._searches() and not sets and self.cv is None and problem.n_queries > 1:
             return LeaveQueryOut(trainer, search, callbacks, self.n_jobs)
         return self._run_by(lambda _: [trainer], problem, search, sets, callbacks)
@@ -384,17 +386,6 @@ class RankRLS(Ranker):
             del self.best_iteration_
         elif found.recorder is not None:
             self.validation_table_ = np.array([found.recorder.curve])
-
-    def _why_not_converged(self, result: SolverResult) -> Sentence:
-        return Sentence(
-            "RankRLS stopped after {n_iter:d} iterations with a residual above {tol=:g} (certified gap "
-            "{gap:.1e}).",
-            "Raise {max_iter} or {tol}, use a larger {alpha}, or scale the features ({scale='standard'}) if "
-            "they differ much in size.",
-            n_iter=result.n_iter,
-            tol=self.tol,
-            gap=self.gap_,
-        )
 
     def _split_labels(self, X: Any, y: Any) -> tuple[Any, NDArray[np.float64] | None]:
         return split_targets(X, y)

@@ -5,8 +5,10 @@
 
 from marginrank.solvers.base import Callback, Objective, Progress, Solver, SolverResult
 from marginrank.solvers.bundle import Bundle
+from marginrank.solvers.conjugate_gradients import ConjugateGradients
 from marginrank.solvers.newton import TruncatedNewton
 from marginrank.solvers.planes import CuttingPlanes
+from marginrank.solvers.preconditioned_cg import PreconditionedCG
 from marginrank.solvers.quasi_newton import QuasiNewton
 from marginrank.solvers.shifted_cg import ShiftedCG
 
@@ -20,8 +22,10 @@ __all__ = [
     "SOLVERS",
     "Bundle",
     "Callback",
+    "ConjugateGradients",
     "CuttingPlanes",
     "Objective",
+    "PreconditionedCG",
     "Progress",
     "QuasiNewton",
     "ShiftedCG",

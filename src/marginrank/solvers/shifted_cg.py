@@ -7,34 +7,21 @@ are updated for each (Jegerlehner, hep-lat/9612014; Frommer and Maass, SIAM J. S
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.rounding import UNIT
+from marginrank.solvers.conjugate_gradients import (
+    LAST_DIGITS,
+    ConjugateGradients,
+    Equations,
+    products,
+    squares,
+)
 from marginrank.types import Array, Vector
 
 
-class Equations(Protocol):
-    """``(H + alpha I) w = c`` for one or several right sides, the gradient of a quadratic objective.
-
-    Along with every vector ``v`` goes the product of a fixed matrix with it (``carried``): the scores of
-    validation rows follow each iterate at the price of one product per iteration.
-    """
-
-    right_side: Array  # (n_targets, n_features)
-    constant: Array  # (n_targets,): the risk at w = 0
-    n_carried: int
-
-    def product(self, vectors: Array) -> Array:
-        """Return ``H v`` for each row."""
-
-    def carried(self, vectors: Array) -> Array:
-        """Return what goes along with each row, of shape (n_targets, n_carried)."""
-
-
-class ShiftedCG:
+class ShiftedCG(ConjugateGradients):
     """Conjugate gradients from zero for a grid of alphas.
 
     Parameters
@@ -44,26 +31,18 @@ class ShiftedCG:
     alphas : ndarray of shape (n_alphas,)
         Strengths of the regularisation, in any order; 0 is allowed.
     tol : float
-        A system is solved when its residual is at most this fraction of the right side.
+        A system is solved when its gap is at most this, and its residual at most this part of the right side,
+        so that validation figures, which a gap says little about, are those of the solution. At
+        ``alpha = 0``, where nothing bounds the optimum, the residual decides alone.
     max_iter : int
         Largest number of iterations.
 
     Attributes
     ----------
-    iteration : int
-        Iterations so far, of one product with H each.
-    w : ndarray of shape (n_alphas, n_targets, n_features)
-        The iterates.
     carried : ndarray of shape (n_alphas, n_targets, n_carried)
         What goes along with the iterates.
-    active : ndarray of bool, shape (n_alphas,)
-        Which systems still move; the others are solved or were frozen.
-    iterations : ndarray of int64, shape (n_alphas,)
-        After how many iterations each of the others was.
     low : ndarray of shape (n_alphas, n_targets, n_features)
         Means of the iterates at which the optimum is bounded from below.
-    values, bounds : ndarray of shape (n_alphas,)
-        The objectives, summed over the targets, and lower bounds of their optima, but for rounding.
 
     Notes
     -----
@@ -79,12 +58,7 @@ class ShiftedCG:
     """
 
     def __init__(self, equations: Equations, alphas: Vector, *, tol: float, max_iter: int) -> None:
-        self._equations = equations
-        self.alphas = np.asarray(alphas, dtype=np.float64)
-        self._tol = tol
-        self._max_iter = max_iter
-        self.iteration = 0
-        self._observed = -1
+        super().__init__(equations, alphas, tol=tol, max_iter=max_iter)
         n_alphas, (n_targets, n_features) = len(self.alphas), equations.right_side.shape
         self._n = n_features
         self._seed = int(np.argmin(self.alphas))
@@ -94,24 +68,21 @@ class ShiftedCG:
         self._iterate = np.zeros(shape)
         self._residual = self._extended(equations.right_side.copy())
         self._direction = np.repeat(self._residual[None], n_alphas, axis=0)
-        self._squared = _squares(equations.right_side)
+        self._squared = squares(equations.right_side)
         if np.any((self._squared == 0.0) & equations.right_side.any(axis=1)):
             raise FloatingPointError("The right side of the normal equations squares to 0.")
-        self._goal = tol * np.sqrt(self._squared)
+        self._size = np.sqrt(self._squared)
         self._zeta = np.ones((n_alphas, n_targets))
         self._ratio = np.ones((n_alphas, n_targets))
         self._step, self._beta = np.ones(n_targets), np.zeros(n_targets)
         with np.errstate(divide="ignore"):
             self._radau = np.repeat(1.0 / self.alphas[:, None], n_targets, axis=1)
-        self.low: Array = np.zeros((n_alphas, n_targets, n_features))
+        self.low = np.zeros((n_alphas, n_targets, n_features))
+        self._errors = np.full(n_alphas, np.inf)  # what values are above the optimum at most
         self._residual_there = np.ones((n_alphas, n_targets))
         self._direction_there = np.ones((n_alphas, n_targets))
         with np.errstate(divide="ignore"):
             self._mass = np.repeat(1.0 / self._squared[None], n_alphas, axis=0)
-        self.active = np.ones(n_alphas, dtype=bool)
-        self.iterations = np.zeros(n_alphas, dtype=np.int64)
-        self.values = np.full(n_alphas, float(equations.constant.sum()))
-        self.bounds = np.zeros(n_alphas)
         self._update_certificates()
 
     @property
@@ -124,63 +95,25 @@ class ShiftedCG:
         """What goes along with the iterates."""
         return self._iterate[..., self._n :]
 
-    def freeze(self, which: NDArray[np.bool_]) -> None:
-        """Let these systems stay where they are."""
-        self.iterations[self.active & which] = self.iteration
-        self.active &= ~which
-
-    def run(
-        self, observe: Callable[[ShiftedCG], bool | None], *, upto: int | None = None, last: float = np.inf
-    ) -> str:
-        """Iterate until no system moves; a run that ended may be continued.
-
-        Parameters
-        ----------
-        observe : callable
-            Called with this object at the start and after each iteration, when ``active`` says which systems
-            have just moved; it may freeze systems, and stops the run by returning True.
-        upto : int, optional
-            The system that shall be solved, rather than all of them.
-        last : float, default=inf
-            The iteration after which to stop in any case.
-
-        Returns
-        -------
-        str
-            "converged", "max_iter", "limit", "stopped", or "interrupted" after Ctrl-C.
-        """
-        waited_for = slice(None) if upto is None else upto
-        try:
-            while True:
-                if self._observed < self.iteration:
-                    stopped = observe(self)
-                    self._observed = self.iteration
-                    self.freeze(self._solved())
-                    if stopped:
-                        return "stopped"
-                if not np.any(self.active[waited_for]):
-                    return "converged"
-                if self.iteration >= self._max_iter:
-                    return "max_iter"
-                if self.iteration >= last:
-                    return "limit"
-                self._advance()
-        except KeyboardInterrupt:
-            return "interrupted"
-
     def _solved(self) -> NDArray[np.bool_]:
-        return np.asarray(np.all(self._zeta * np.sqrt(self._squared) <= self._goal, axis=1))
+        part = self._zeta * np.sqrt(self._squared)
+        # At a large alpha w = 0 is nearly optimal, and orders nothing. Below the last digits recurrences
+        # go on to shrink, and iterates do not move any more.
+        is_small, is_least = (np.all(part <= least * self._size, axis=1) for least in (self._tol, UNIT))
+        digits = LAST_DIGITS * float(self._equations.constant.sum())
+        is_closed = self._errors <= self._tol * np.maximum(self.values, digits)
+        return np.asarray((is_small & (is_closed | (self.alphas == 0.0))) | is_least)
 
     def _advance(self) -> None:
         seed = self._direction[self._seed, :, : self._n]
         product = self._equations.product(np.ascontiguousarray(seed))
         product += self.alphas[self._seed] * seed
-        curvature = _products(seed, product)
+        curvature = products(seed, product)
         # A target that is solved exactly has no direction left; the others continue without it.
         moving = (self._squared > 0.0) & (curvature > 0.0)
         step = np.where(moving, self._squared / np.where(moving, curvature, 1.0), 0.0)
         residual = self._residual[:, : self._n] - step[:, None] * product
-        squared = np.where(moving, _squares(residual), 0.0)
+        squared = np.where(moving, squares(residual), 0.0)
         beta = np.where(moving, squared / np.where(moving, self._squared, 1.0), 0.0)
         ratio = self._ratios(step)
         self._residual = self._extended(residual)
@@ -235,20 +168,10 @@ class ShiftedCG:
             self.values[k] = float(equations.constant.sum() - 0.5 * np.einsum("ij,ij->", pull, self.w[k]))
             error = float(np.sum(0.5 * self._radau[k] * self._zeta[k] ** 2 * self._squared))
             if np.isfinite(error):
+                self._errors[k] = error
                 self.bounds[k] = min(max(self.bounds[k], self.values[k] - error), self.values[k])
 
     def _extended(self, vectors: Array) -> Array:
         if not self._equations.n_carried:
             return vectors
         return np.concatenate([vectors, self._equations.carried(vectors)], axis=1)
-
-
-def _squares(vectors: Array) -> Vector:
-    return _products(vectors, vectors)
-
-
-def _products(left: Array, right: Array) -> Vector:
-    result: Vector = np.einsum("ij,ij->i", left, right)
-    if not np.isfinite(result).all():  # einsum itself says nothing
-        raise FloatingPointError("A product of the normal equations overflows.")
-    return result

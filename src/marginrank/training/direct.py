@@ -22,7 +22,7 @@ from marginrank.solvers.spectral import SpectralPath, direct_pays
 from marginrank.training.alpha_searches import AlphaSearch
 from marginrank.training.descents import Descent, Watched
 from marginrank.training.fitting import Found, Place, Row, Run, Solution, Trainer, as_interrupted
-from marginrank.training.least_squares_certificate import Claim, Model, check_models
+from marginrank.training.least_squares_certificate import ABOVE_ROUNDING, Claim, Model, check_models
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
 from marginrank.training.search_ends import SearchEnd
@@ -33,8 +33,6 @@ from marginrank.types import Array, Vector
 _MOST_AT_FIRST, _FURTHER = 19, 4
 # A model with a larger gap than this is looked at again.
 _EXACT = 1e-9
-# At this part of the mean curvature the slope of the risk is far above its rounding.
-_ABOVE_ROUNDING = 1e-10
 
 
 class DirectTrainer:
@@ -46,6 +44,8 @@ class DirectTrainer:
         What to fit: labelled rows in memory, in columns of X.
     n_threads : int
         Threads to use.
+    tol : float
+        The gap above which a model is called stalled: rounding keeps it from being proved.
 
     Attributes
     ----------
@@ -61,8 +61,9 @@ class DirectTrainer:
     shares_reads = False
     iterates_all = False
 
-    def __init__(self, problem: Problem, n_threads: int) -> None:
+    def __init__(self, problem: Problem, n_threads: int, tol: float) -> None:
         self.problem = problem
+        self._tol = tol
         self.passes = 0.0
         self.trained: dict[float, SolverResult] = {}
         self._n_threads = n_threads
@@ -73,7 +74,7 @@ class DirectTrainer:
     def of_part(self, problem: Problem) -> DirectTrainer:
         """Return the same for a part of the problem; all rows come first, to have a model of them."""
         assert self.path is not None
-        return DirectTrainer(problem, self._n_threads)
+        return DirectTrainer(problem, self._n_threads, self._tol)
 
     @cached_property
     def path(self) -> SpectralPath:
@@ -180,19 +181,17 @@ class DirectTrainer:
         claim = self._claim(place.alpha, w)
         seconds = perf_counter() - self._started
         progress = Progress(0, *claim, claim.gap, self.passes, seconds, place.figure, place.alpha)
-        return SolverResult(self._of_targets(w), *claim, claim.gap, 0, status, [progress])
+        rounding = 0.0
+        if status == "converged" and claim.gap > self._tol:
+            status, rounding = "stalled", claim.gap
+        return SolverResult(self._of_targets(w), *claim, claim.gap, 0, status, [progress], rounding)
 
     def _claim(self, alpha: float, w: Array) -> Claim:
-        """Return what X says about a model.
-
-        A plane proves most where its slope points along the minimiser. At a tiny alpha the slope at the
-        minimiser is rounding, which points anywhere; that at the model of a larger alpha is not, and a small
-        part of its plane proves nearly all that there is.
-        """
+        """Return what X says about a model, by the slope there or at the model of a larger alpha."""
         claim = check_models(self, Model(alpha, w))[0]
         if claim.gap <= _EXACT or "path" not in self.__dict__:
             return claim
-        low = self.path.coefficients([_ABOVE_ROUNDING * self.balance()])[0]
+        low = self.path.coefficients([ABOVE_ROUNDING * self.balance()])[0]
         return min(claim, check_models(self, Model(alpha, w, low))[0], key=lambda one: one.gap)
 
     def _of_targets(self, models: Array) -> Array:
@@ -288,7 +287,9 @@ class ExactElseIterated:
     def run(self) -> Found:
         """Fit in one way, or in both."""
         found = self._found = self._exact.run()
-        return found if found.result.gap <= self._tol else self._iterated().run()
+        if found.result.gap <= self._tol:
+            return found
+        return min(self._iterated().run(), found, key=lambda one: one.result.gap)
 
     def so_far(self) -> Found | None:
         """Return the exact model."""

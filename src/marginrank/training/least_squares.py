@@ -1,4 +1,8 @@
-"""Least squares by conjugate gradients, as a way to fit: one run serves every alpha of a grid."""
+"""Least squares by conjugate gradients, as a way to fit: one run serves every alpha of a grid.
+
+One alpha alone is solved in the units of a diagonal, which takes fewer iterations, and checked against X: its
+gap is certified.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,19 @@ from time import perf_counter
 import numpy as np
 
 from marginrank.designs import Design
-from marginrank.solvers import Callback, Progress, ShiftedCG, SolverResult
+from marginrank.solvers import (
+    Callback,
+    ConjugateGradients,
+    PreconditionedCG,
+    Progress,
+    ShiftedCG,
+    SolverResult,
+)
 from marginrank.solvers.certificate import relative_gap
 from marginrank.solvers.normal_equations import NormalEquations
 from marginrank.training.descents import Descent, Watched
 from marginrank.training.fitting import Place, Solution
-from marginrank.training.least_squares_certificate import Claim, Model, check_models
+from marginrank.training.least_squares_certificate import ABOVE_ROUNDING, Claim, Model, check_models
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
 from marginrank.training.validation_table import ValidationTable
@@ -23,6 +34,13 @@ from marginrank.types import Array, Vector
 
 # Passes of a fit beside its iterations: the right side, and the check of the model.
 _BESIDES = 1.5
+# The diagonal pays where rows are at least so many times the columns. To a gap of 1e-3 at alpha 1e-7 it takes
+# 41 iterations instead of 97 on text of 64,000 x 47,000, 176 instead of 292 on 25,000 x 36,000 film reviews;
+# but 134 instead of 36 on 16,000 rows of that text: where many directions have no curvature but alpha, their
+# curvature is the same without a diagonal.
+_ROWS_PER_COLUMN = 0.5
+# Recurrences go on to a little less than tol, for what rounding takes of the certificate.
+_MARGIN = 0.99
 
 
 class _Carrying:
@@ -39,7 +57,7 @@ class _Carrying:
 class _Run:
     """Conjugate gradients under way: the iterates, and what is measured of them."""
 
-    cg: ShiftedCG
+    cg: ConjugateGradients
     table: ValidationTable | None
     recorder: Recorder | None
     history: list[Progress]
@@ -55,7 +73,8 @@ class LeastSquaresTrainer:
     problem : Problem
         What to fit, in columns of X.
     tol : float
-        A system is solved when its residual is at most this fraction of the right side.
+        The certified gap at which a fit ends; at alpha = 0, where there is none, the residual as a part of
+        the right side.
     max_iter : int
         Largest number of iterations.
     patience : int or None
@@ -101,8 +120,10 @@ class LeastSquaresTrainer:
     def solve(
         self, place: Place, callbacks: Sequence[Callback], recorder: Recorder | None = None
     ) -> SolverResult:
-        """Iterate at one alpha, from zero; with patience the model is that of the best figure."""
+        """Iterate at one alpha to a certified gap; with patience the model is that of the best figure."""
         self._solves = True
+        if self.patience is None and place.alpha > 0.0:
+            return self._solve_certified(place, callbacks, recorder)
         run = self._begin(np.array([place.alpha]), place.n_iter, recorder=recorder)
         self._iterate(run, callbacks)
         if run.status == "interrupted":
@@ -110,6 +131,59 @@ class LeastSquaresTrainer:
         if place.n_iter is not None and run.status == "max_iter":
             run.status = "converged"
         return self._result(run, 0)
+
+    def _solve_certified(
+        self, place: Place, callbacks: Sequence[Callback], recorder: Recorder | None
+    ) -> SolverResult:
+        """Iterate; where X does not confirm the gap, go on: by its value, then by its residual."""
+        diagonal, tol = self._diagonal(place.alpha), _MARGIN * self._tol
+        cg = PreconditionedCG(self._equations, place.alpha, diagonal, tol=tol, max_iter=self._max_iter)
+        run = self._run = _Run(cg, None, recorder, [])
+        best: SolverResult | None = None
+        restarted = False
+        while True:
+            self._iterate(run, callbacks)
+            if run.status == "interrupted":
+                raise KeyboardInterrupt
+            result = self._result(run, 0)
+            if run.status != "converged" or result.gap <= self._tol:
+                return result
+            if best is not None and restarted and result.gap > 0.5 * best.gap:
+                best = min(best, result, key=lambda one: one.gap)
+                return self._stalled(place.alpha, replace(best, n_iter=cg.iteration))
+            if best is None:
+                cg.correct(result.value)
+            else:
+                cg.restart()
+                restarted = True
+            best = result if best is None else min(best, result, key=lambda one: one.gap)
+
+    def _stalled(self, alpha: float, result: SolverResult) -> SolverResult:
+        """Return a model whose gap is above tol by rounding, with what a larger alpha proves of it."""
+        larger, tol = ABOVE_ROUNDING * self.balance(), _MARGIN * self._tol
+        if alpha < larger:
+            cg = PreconditionedCG(self._equations, larger, tol=tol, max_iter=self._max_iter)
+            if cg.run(lambda _: None) == "interrupted":
+                raise KeyboardInterrupt
+            w = np.atleast_2d(result.w)
+            claim = check_models(self, Model(alpha, w, np.array(cg.w[0])))[0]
+            self._count_passes()
+            if claim.gap < result.gap:
+                result = replace(result, value=claim.value, bound=claim.bound, gap=claim.gap)
+        status = "converged" if result.gap <= self._tol else "stalled"
+        return replace(result, status=status, rounding=result.gap)
+
+    def _diagonal(self, alpha: float) -> Vector | None:
+        """Return about what the diagonal of the system is, from the deviations of the columns, if it pays."""
+        transform = self.problem.transform
+        if transform.statistics is None:
+            return None
+        deviation = transform.statistics.within_deviation
+        if transform.scale is not None:
+            deviation = deviation / transform.scale
+        if self.problem.loss.n_rows < _ROWS_PER_COLUMN * np.count_nonzero(deviation):
+            return None
+        return 2.0 * deviation**2 + alpha
 
     def descend(self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], held: Watched) -> None:
         """Solve the whole grid in one run; callbacks get the progress of the smallest alpha."""
@@ -194,10 +268,19 @@ class LeastSquaresTrainer:
         taken = np.isin(self._run.cg.alphas, grid)
         return (table.last_parts if self.patience is None else table.best_parts)[taken]
 
-    def delivered(self, descent: Descent, alpha: float) -> SolverResult:
-        """Return the model at an alpha of the grid; none is solved any further."""
-        assert self._run is not None
-        return self._result(self._run, descent.alphas.index(alpha))
+    def delivered(self, descent: Descent, alpha: float) -> SolverResult | None:
+        """Return the model at an alpha of the grid; None where the run left a larger gap than tol."""
+        if alpha in descent.solved:
+            return descent.solved[alpha]
+        run, index = self._run, descent.alphas.index(alpha)
+        assert run is not None
+        cg = run.cg
+        # What early stopping, a callback or the number of iterations ended is taken as it is.
+        is_final = self.patience is not None or run.status in ("stopped", "interrupted") or cg.active[index]
+        if not is_final and relative_gap(float(cg.values[index]), float(cg.bounds[index])) > self._tol:
+            return None
+        result = self._result(run, index)
+        return result if is_final or result.gap <= self._tol else None
 
     def evaluated(self, place: Place) -> SolverResult:
         """Return the start as a model."""
@@ -234,7 +317,7 @@ class LeastSquaresTrainer:
         system = equations if held is None else _Carrying(equations, self.problem.in_units(held))
         self._run = None
         limit = self._max_iter if max_iter is None else max_iter
-        cg = ShiftedCG(system, alphas, tol=self._tol, max_iter=limit)
+        cg = ShiftedCG(system, alphas, tol=_MARGIN * self._tol, max_iter=limit)
         self._run = _Run(cg, table, recorder, [])
         return self._run
 
@@ -245,7 +328,7 @@ class LeastSquaresTrainer:
         started = perf_counter()
         before = run.cg.iteration
 
-        def observe(cg: ShiftedCG) -> bool:
+        def observe(cg: ConjugateGradients) -> bool:
             stops = False
             progress = self._progress(cg, perf_counter() - started)
             if run.table is not None:
@@ -262,7 +345,7 @@ class LeastSquaresTrainer:
         self.iterations += run.cg.iteration - before
         self._count_passes()
 
-    def _progress(self, cg: ShiftedCG, seconds: float) -> Progress:
+    def _progress(self, cg: ConjugateGradients, seconds: float) -> Progress:
         """Return how far the smallest alpha is, which takes longest."""
         slowest = int(np.argmin(cg.alphas))
         value, bound = float(cg.values[slowest]), float(cg.bounds[slowest])
@@ -294,7 +377,7 @@ class LeastSquaresTrainer:
         claim, *others = check_models(self, *models)
         history = _held_to(run.history, others[0] if others else claim)
         status = run.status
-        if status in ("max_iter", "limit") and not cg.active[index]:
+        if status in ("max_iter", "limit") and (not cg.active[index] or claim.gap <= self._tol):
             status = "converged"
         return SolverResult(self._of_targets(w), *claim, claim.gap, cg.iteration, status, history)
 

@@ -22,6 +22,11 @@ from marginrank.training.problems import Problem
 from marginrank.types import Array
 
 _PRECISION = 1e-6
+#: At this part of the mean curvature the slope of the risk is far above its rounding. A plane proves most
+#: where its slope points along the minimiser. At a tiny alpha the slope at the minimiser is rounding, which
+#: points anywhere; that at the model of a larger alpha is not, and a small part of its plane proves nearly
+#: all that there is.
+ABOVE_ROUNDING = 1e-10
 
 
 class Claim(NamedTuple):

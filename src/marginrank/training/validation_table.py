@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.solvers import ShiftedCG
+from marginrank.solvers import ConjugateGradients
 from marginrank.training.descents import Measure
 from marginrank.training.paired_parts import PairedParts
 from marginrank.training.selection import Selection
@@ -64,7 +64,7 @@ class ValidationTable:
         best = float(self._best.min())
         return self._sign * best if np.isfinite(best) else float("nan")
 
-    def watch(self, cg: ShiftedCG) -> None:
+    def watch(self, cg: ConjugateGradients) -> None:
         """Take note of an iteration."""
         if not self._columns:
             self._start(cg)
@@ -84,12 +84,12 @@ class ValidationTable:
         if self._patience is not None:
             cg.freeze(cg.iteration - self.best_iteration >= self._patience)
 
-    def catch_up(self, cg: ShiftedCG) -> None:
+    def catch_up(self, cg: ConjugateGradients) -> None:
         """Take note of an iteration that an interrupt kept from being noted."""
         if len(self._columns) <= cg.iteration:
             self.watch(cg)
 
-    def _start(self, cg: ShiftedCG) -> None:
+    def _start(self, cg: ConjugateGradients) -> None:
         figures, parts = self._measure(cg.carried)
         # A figure that is no number cannot be improved on; every other is better.
         self._best = np.where(np.isnan(figures), np.inf, self._sign * figures)

@@ -184,7 +184,7 @@ _SOLVER: tuple[Decorator, ...] = (
         "--tol",
         group="Solver",
         type=click.FloatRange(min=0, min_open=True),
-        help="Certified gap (rankrls: residual) at which to stop.  [default: 1e-3]",
+        help="Certified gap at which to stop.  [default: 1e-3]",
     ),
     option(
         "--max-iter", group="Solver", type=click.IntRange(min=1), help="Most iterations.  [default: 1000]"
