@@ -108,7 +108,7 @@ def _scores(
     n_jobs = int(get_worker().state.nthreads)
     if names is not None:
         assert model.feature_names is not None
-        wide = named_columns(X, names, model.feature_names)
+        wide = named_columns(X, names, model.feature_names, model.features_used)
     else:
         wide = align_width(X, model.n_features, ignore_unknown=ignore_unknown)
     ends = column_extremes(wide) if extremes else (np.zeros(0), np.zeros(0))

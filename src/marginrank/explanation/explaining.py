@@ -114,10 +114,10 @@ def _by_name(model: ExportedModel, row: Mapping[Any, Any], name: str) -> list[An
         if len(row) != model.n_features:
             raise ParameterError(name, f"a row of {model.n_features} numbers", row)
         return list(row.values())
-    missing = [one for one in names if one not in row]
+    missing = [names[k] for k in model.features_used if names[k] not in row]
     if missing:
         raise MarginRankError.naming(name, f"lacks the column {missing[0]!r} of the model.")
-    return [row[one] for one in names]
+    return [row.get(one, 0.0) for one in names]
 
 
 def _range(within: Matrix) -> tuple[Vector, Vector]:

@@ -69,6 +69,10 @@ class ExportedModel(Protocol):
         """Number of raw columns."""
 
     @property
+    def features_used(self) -> Rows:
+        """Numbers of the columns that scores depend on."""
+
+    @property
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the columns."""
 

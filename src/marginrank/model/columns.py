@@ -8,6 +8,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from marginrank.data import RankingData
 from marginrank.data import validation as gate
@@ -17,35 +18,73 @@ from marginrank.data.queries import check_qid, group_rows
 from marginrank.data.query_normalization import minmax_by_query
 from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_flag
-from marginrank.types import Matrix, MemoryMatrix
+from marginrank.types import Matrix, MemoryMatrix, Rows
 
 _NAMED_AT_MOST = 5
 _MOST_FEATURES = 2**31 - 1
 
 
-def model_matrix(X: Any, n_features: int, feature_names: Sequence[str] | None) -> Matrix:
+def model_matrix(
+    X: Any, n_features: int, feature_names: Sequence[str] | None, used: Rows | None = None
+) -> Matrix:
     """Return the columns that a model was trained on, as the kernels take them.
 
     Frames and named ``RankingData`` are matched by name, if the model has names; other columns of a frame
     are left aside. Everything else must have the model's width.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame or RankingData
+        The features.
+    n_features : int
+        The width of the model.
+    feature_names : sequence of str or None
+        The names of its columns.
+    used : ndarray of int, optional
+        Numbers of the columns that the model uses, where these are not all. Of a frame no others are looked
+        at, and of named data no others need be there; they are 0.
     """
     n_features = check_count(n_features, "n_features", most=_MOST_FEATURES)
     if isinstance(X, RankingData):
         matrix, names = X.X, X.feature_names
         if names is not None and feature_names is not None:
-            matrix = named_columns(matrix, names, feature_names)
+            matrix = named_columns(matrix, names, feature_names, used)
         _check_width(matrix, n_features)
         if X.allow_nonfinite:
             gate.check_finite(matrix, feature_names or names)
         return matrix
     if feature_names is not None and is_frame(X):
         frame = nw.from_native(X, eager_only=True)
-        _positions(frame.columns, feature_names)  # narwhals would name what is missing in many lines
-        X = frame.select(list(feature_names)).to_native()
+        wanted = list(feature_names) if used is None else [feature_names[k] for k in used]
+        _positions(frame.columns, wanted)  # narwhals would name what is missing in many lines
+        if used is not None and not wanted:
+            return np.zeros((len(frame), n_features))
+        X = frame.select(wanted).to_native()
+    else:
+        used = None
     matrix, names = gate.check_matrix(X)
-    _check_width(matrix, n_features)
+    if used is None:
+        _check_width(matrix, n_features)
     gate.check_finite(matrix, names)
-    return matrix
+    return matrix if used is None else widened_columns(matrix, used, n_features)
+
+
+def widened_columns(X: MemoryMatrix, columns: Rows, n_features: int) -> MemoryMatrix:
+    """Return a matrix whose columns stand at these numbers among ``n_features``, the others being 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> widened_columns(np.array([[5.0, 7.0]]), np.array([2, 0]), 4)
+    array([[7., 0., 5., 0.]])
+    """
+    shape = (X.shape[0], n_features)
+    if is_sparse(X):
+        parts = (X.data, columns.astype(X.indices.dtype)[X.indices], X.indptr)
+        return gate.check_matrix(sparse.csr_matrix(parts, shape=shape))[0]
+    wide = np.zeros(shape, dtype=X.dtype)
+    wide[:, columns] = X
+    return wide
 
 
 def align_width(X: Any, n_features: int, *, ignore_unknown: bool = False) -> MemoryMatrix:
@@ -135,18 +174,34 @@ def normalized_rows(X: Matrix, qid: Any) -> NDArray[Any]:
     return minmax_by_query(X, groups.query_ptr, groups.order)
 
 
-def named_columns(X: Matrix, names: Sequence[str], wanted: Sequence[str]) -> Matrix:
+def named_columns(X: Matrix, names: Sequence[str], wanted: Sequence[str], used: Rows | None = None) -> Matrix:
     """Return the columns of these names, in their order; X itself where it has no others.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix or ChunkedMatrix
+        The features.
+    names, wanted : sequence of str
+        The names of its columns, and those that a model was trained on.
+    used : ndarray of int, optional
+        Numbers of those that the model uses; where X lacks others, they are 0.
 
     Examples
     --------
     >>> import numpy as np
     >>> named_columns(np.array([[1.0, 2.0]]), ["a", "b"], ["b"])
     array([[2.]])
+    >>> named_columns(np.array([[1.0, 2.0]]), ["a", "b"], ["c", "b"], used=np.array([1]))
+    array([[0., 2.]])
     """
     if tuple(names) == tuple(wanted):
         return X
-    return gate.check_matrix(X[:, _positions(names, wanted)])[0]
+    if used is None or set(wanted) <= set(names):
+        return gate.check_matrix(X[:, _positions(names, wanted)])[0]
+    positions = _positions(names, [wanted[k] for k in used])
+    if not positions:
+        return np.zeros((X.shape[0], len(wanted)))
+    return widened_columns(gate.check_matrix(X[:, positions])[0], used, len(wanted))
 
 
 def _positions(names: Sequence[str], wanted: Sequence[str]) -> list[int]:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.exceptions import MarginRankError
 from marginrank.model.calibration import calibration_from_file, calibration_to_file
 from marginrank.model.mapping import mapping_from_file
 from marginrank.model.statistics import statistics_from_file, statistics_to_file
+
+# For programs that bring the columns: they can leave out others. Readers that do not know it score the same.
+_USED = "features_used"
 
 
 def content_of(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]], int]:
@@ -24,6 +29,9 @@ def content_of(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]], int
     arrays: dict[str, NDArray[Any]] = {"coef": model.coef}
     if model.column_scale is not None:
         arrays["column_scale"] = model.column_scale
+    used = model.features_used
+    if 0 < len(used) <= model.n_features // 2:  # of more, the coefficients tell
+        arrays[_USED] = used.astype(np.int32)
     version = 1  # holds all that a linear model needs, and every release reads it
     if model.mapping is not None:
         header, more = model.mapping.to_file()
@@ -42,6 +50,9 @@ def content_of(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]], int
 def arguments_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """Return what a model is made with; a ``KeyError`` names what is missing."""
     mapping = mapping_from_file(dict(header), dict(arrays)) if header["kind"] == "mapped" else {}
+    used = arrays.get(_USED)
+    if used is not None and (mapping or not np.array_equal(used, np.flatnonzero(arrays["coef"]))):
+        raise MarginRankError(f"{_USED} must be the columns whose coefficient is not 0")
     return {
         "coef": arrays["coef"],
         "intercept": header["intercept"],

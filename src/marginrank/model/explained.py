@@ -9,6 +9,7 @@ from marginrank.data.frames import split_frame
 from marginrank.data.ranking_data import check_data
 from marginrank.exceptions import MarginRankError
 from marginrank.model.columns import model_matrix
+from marginrank.types import Matrix
 
 if TYPE_CHECKING:
     from marginrank.explanation import FeatureWeights, PairExplanation, PermutationImportance, RowExplanations
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
 class ExplainedModel:
     """What :class:`marginrank.RankingModel` says about its scores; the code is imported when it is asked."""
+
+    def _matrix(self, X: Any) -> Matrix:
+        """Return the columns of the model; of data with names, those that it uses suffice."""
+        model = cast("ExportedModel", self)
+        used = model.features_used
+        few = None if len(used) == model.n_features else used
+        return model_matrix(X, model.n_features, model.feature_names, few)
 
     def explain_pair(self, a: Any, b: Any, *, within: Any = None) -> PairExplanation:
         """Say what each column adds to the difference of two scores.
@@ -57,7 +65,7 @@ class ExplainedModel:
         rows = None
         if within is not None:
             try:
-                rows = model_matrix(within, model.n_features, model.feature_names)
+                rows = self._matrix(within)
             except MarginRankError as error:
                 raise error.about("within: ") from None
         return explain_pair(model, a, b, rows)
@@ -96,7 +104,7 @@ class ExplainedModel:
             qid = X.qid
         else:
             X, qid = split_frame(X, qid)
-        return explain_rows(model, model_matrix(X, model.n_features, model.feature_names), qid)
+        return explain_rows(model, self._matrix(X), qid)
 
     def feature_weights(self) -> FeatureWeights:
         """Return the weights of a linear model, in units of its columns' deviations within queries.
@@ -152,7 +160,7 @@ class ExplainedModel:
         from marginrank.model.ranges import far_columns
 
         model = cast("ExportedModel", self)
-        rows = model_matrix(X, model.n_features, model.feature_names)
+        rows = self._matrix(X)
         return far_columns(model, *column_extremes(rows))
 
     def permutation_importance(
@@ -209,7 +217,7 @@ class ExplainedModel:
             raise MarginRankError("data must have labels, to measure against.")
         return permutation_importance(
             model,
-            model_matrix(data, model.n_features, model.feature_names),
+            self._matrix(data),
             queries,
             metric=metric,
             n_repeats=n_repeats,

@@ -15,7 +15,9 @@ version), ``arrays`` (a list of name, dtype, shape and offset) and whatever the 
 checksum and these first two keys stay where they are in every version. Version 1 holds linear models, version
 2 those with a feature map too, version 3 those with statistics of the training columns, version 4 those with
 probabilities of pairs, version 5 those with weights of the columns beside a feature map; a model is written
-in the first version that holds it.
+in the first version that holds it. An array ``features_used``, which any version may have, lists the columns
+whose coefficient is not 0, counted from 0, where these are at most half: information that a reader may
+pass over.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def far_columns(model: ExportedModel, low: Vector, high: Vector) -> list[FarColu
     statistics = model.column_statistics
     if statistics is None or model.query_normalization is not None:
         return []
-    used = np.ones(model.n_features, dtype=bool) if model.mapping is not None else model.coef != 0.0
+    used = np.isin(np.arange(model.n_features), model.features_used)
     names = names_of(model)
     width = statistics.high - statistics.low
     beyond = np.maximum(np.maximum(statistics.low - low, high - statistics.high), 0.0)

@@ -20,7 +20,7 @@ from marginrank.designs.plain_scores import plain_scores
 from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError
 from marginrank.model import file_format
 from marginrank.model.calibration import PairCalibration
-from marginrank.model.columns import model_matrix, normalized_rows
+from marginrank.model.columns import normalized_rows
 from marginrank.model.content import arguments_of, content_of
 from marginrank.model.files import ModelFile, read_model_file, write_model_file
 from marginrank.model.mapping import InputMapping, check_mapping
@@ -29,7 +29,7 @@ from marginrank.model.uses import ModelUses
 from marginrank.model.values import frozen_vector, json_value
 from marginrank.parameters import check_choice, check_number
 from marginrank.system.threads import resolve_threads
-from marginrank.types import Matrix, Vector
+from marginrank.types import Matrix, Rows, Vector
 
 if TYPE_CHECKING:
     from marginrank.feature_maps import FeatureMap
@@ -76,6 +76,10 @@ class RankingModel(ModelUses):
         "linear", or "mapped" with a feature map.
     n_features : int
         Number of raw features.
+    features_used : ndarray of int64
+        Numbers of those whose weight is not 0, counted from 0; all of them with a feature map.
+    n_features_used : int
+        How many these are.
 
     Examples
     --------
@@ -165,6 +169,19 @@ class RankingModel(ModelUses):
         return len(self.coef) if self.mapping is None else self.mapping.n_features
 
     @property
+    def features_used(self) -> Rows:
+        """Columns that scores depend on, counted from 0: those whose weight is not 0, or all that are mapped.
+
+        Frames and files need no others.
+        """
+        return np.flatnonzero(self.coef) if self.mapping is None else np.arange(self.n_features)
+
+    @property
+    def n_features_used(self) -> int:
+        """How many columns scores depend on."""
+        return len(self.features_used)
+
+    @property
     def feature_map(self) -> FeatureMap | None:
         """The map from raw features to those that ``coef`` weighs, or None."""
         return None if self.mapping is None else self.mapping.feature_map
@@ -189,7 +206,8 @@ class RankingModel(ModelUses):
         ----------
         X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
             The features. The columns of a frame are found by name, in any order and among others, if the
-            model has names; else the width must be that of the model.
+            model has names, and only those of ``features_used`` are needed; else the width must be that of
+            the model.
         qid : array-like of shape (n_rows,), optional
             Query ids. Needed where the model normalises within queries, and not used otherwise. A
             ``RankingData`` and the column ``qid`` of a frame bring them.
@@ -219,10 +237,10 @@ class RankingModel(ModelUses):
         if isinstance(X, RankingData):
             if qid is not None:
                 raise MarginRankError("RankingData carries qid; do not pass it again.")
-            matrix, qid = model_matrix(X, self.n_features, self.feature_names), X.qid
+            matrix, qid = self._matrix(X), X.qid
         else:
             X, qid = split_frame(collected(X), qid)
-            matrix = model_matrix(X, self.n_features, self.feature_names)
+            matrix = self._matrix(X)
         if self.query_normalization is not None:
             matrix = normalized_rows(matrix, qid)
         return np.asarray(finite_scores("The model", matrix, lambda: self._scores(matrix, n_jobs)))

@@ -12,7 +12,6 @@ import numpy as np
 from marginrank.data import RankingData
 from marginrank.data.validation import as_array
 from marginrank.exceptions import MarginRankError, ParameterError
-from marginrank.model.columns import model_matrix
 from marginrank.model.explained import ExplainedModel
 from marginrank.parameters import as_list, check_choice, check_count
 
@@ -162,9 +161,8 @@ class ModelUses(ExplainedModel):
         if check is not None:
             if not isinstance(check, RankingData):
                 raise ParameterError("check", "a RankingData", check)
-            matrix = model_matrix(check, model.n_features, model.feature_names)
             own = None if model is given else given.predict(check)
-            rows = CheckedRows(matrix, check.qid, model.predict(check), own)
+            rows = CheckedRows(self._matrix(check), check.qid, model.predict(check), own)
         return export_model(
             model,
             target,

@@ -167,7 +167,8 @@ def aligned(
 ) -> RankingData:
     """Return data with the columns of the training data or a model; features are counted from ``first``."""
     if like.feature_names is not None and data.feature_names is not None:
-        X = model_matrix(data, like.n_features, like.feature_names)
+        used = like.features_used if isinstance(like, RankingModel) else None
+        X = model_matrix(data, like.n_features, like.feature_names, used)
     else:
         warn_of_missing(data, like, first)
         X = _as_wide_as(like.n_features, data, ignore_unknown, first)
@@ -188,7 +189,8 @@ def warn_of_ranges(model: RankingModel, data: RankingData, first: int = 1) -> No
     width = data.n_features
     for chunk in data.chunks():
         if model.feature_names is not None and chunk.feature_names is not None:
-            X, width = model_matrix(chunk, model.n_features, model.feature_names), model.n_features
+            used, width = model.features_used, model.n_features
+            X = model_matrix(chunk, width, model.feature_names, used)
         else:
             X = _as_wide_as(model.n_features, chunk, True, first)
         least, most = column_extremes(X)

@@ -23,7 +23,7 @@ def warn_of_missing(data: RankingData, like: RankingModel | RankingData, first: 
 
     A file of sparse text ends at its largest feature number, so the last of many rare features may well be
     absent. It is worth a word only if that would be strange: by the share of zeros in training, where it is
-    known, else if the file is dense.
+    known, else if the file is dense. Columns that a model does not use may always be absent.
     """
     width = data.n_features
     if width >= like.n_features:
@@ -34,6 +34,8 @@ def warn_of_missing(data: RankingData, like: RankingModel | RankingData, first: 
     else:
         with np.errstate(divide="ignore"):
             strange = width + np.flatnonzero(data.n_rows * np.log(zeros) < np.log(_RARE))
+    if isinstance(like, RankingModel):
+        strange = np.intersect1d(strange, like.features_used)
     if len(strange):
         warnings.warn(_sentence(width, like.n_features, strange, first), stacklevel=2)
 
@@ -50,8 +52,7 @@ def warn_of_empty(model: RankingModel, extremes: tuple[Vector, Vector], n_rows: 
     low, high = extremes
     empty = (low == 0.0) & (high == 0.0)
     empty[width:] = False
-    if model.feature_map is None:
-        empty &= model.coef != 0.0
+    empty &= np.isin(np.arange(model.n_features), model.features_used)
     believed = (statistics.zeros * statistics.n_rows + 1.0) / (statistics.n_rows + 1.0)
     strange = np.flatnonzero(empty & (n_rows * np.log(believed) < np.log(_RARE)))
     if len(strange):
