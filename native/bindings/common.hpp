@@ -99,5 +99,6 @@ void bind_losses(nb::module_& m);
 void bind_matrices(nb::module_& m);
 void bind_metrics(nb::module_& m);
 void bind_row_product(nb::module_& m);
+void bind_selection(nb::module_& m);
 void bind_simplex_qp(nb::module_& m);
 void bind_structured(nb::module_& m);

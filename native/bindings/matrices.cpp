@@ -12,6 +12,7 @@
 #include "marginrank/matrix.hpp"
 #include "marginrank/passes.hpp"
 #include "marginrank/query_loss.hpp"
+#include "marginrank/query_selection.hpp"
 #include "marginrank/row_file.hpp"
 #include "marginrank/varying_columns.hpp"
 
@@ -250,6 +251,32 @@ void find_varying_columns(const X& matrix, In<std::int64_t> query_ptr, Out<std::
 }
 
 template <class X>
+void check_selection(const X& matrix, const marginrank::QuerySelection& selection, const Out<double>& errors) {
+    require(matrix.view.file == nullptr, "X must lie in memory");
+    require(matrix.n == selection.n_rows() && matrix.view.n_cols == selection.n_cols(),
+            "X and the selection must have the same rows and columns");
+    require(static_cast<std::int64_t>(errors.size()) == matrix.view.n_cols, "errors must have one entry per column of X");
+}
+
+template <class X>
+void begin_selection(const X& matrix, marginrank::QuerySelection& selection, Out<double> errors, int n_threads) {
+    check_selection(matrix, selection, errors);
+    without_gil(n_threads,
+                [&](const Crew& crew) { selection.begin(crew, matrix.view, matrix.list(), errors.data()); });
+}
+
+template <class X>
+void choose_feature(const X& matrix, marginrank::QuerySelection& selection, std::int64_t column, Out<double> errors,
+                    int n_threads) {
+    check_selection(matrix, selection, errors);
+    require(selection.has_begun() && selection.n_chosen() < selection.most(), "the selection must have begun, and have room");
+    require(column >= 0 && column < matrix.view.n_cols && !selection.is_chosen(column),
+            "column must be one of X that was not chosen before");
+    without_gil(n_threads,
+                [&](const Crew& crew) { selection.choose(crew, matrix.view, matrix.list(), column, errors.data()); });
+}
+
+template <class X>
 void bind_products(nb::class_<X>& cls) {
     cls.def_prop_ro("n_rows", [](const X& x) { return x.n; })
         .def_prop_ro("n_cols", [](const X& x) { return x.view.n_cols; })
@@ -273,6 +300,8 @@ void bind_products(nb::class_<X>& cls) {
              "n_threads"_a, "first"_a = 0, "last"_a = -1)
         .def("find_varying_columns", &find_varying_columns<X>, "query_ptr"_a.noconvert(), "varies"_a.noconvert(),
              "n_threads"_a)
+        .def("begin_selection", &begin_selection<X>, "selection"_a, "errors"_a.noconvert(), "n_threads"_a)
+        .def("choose_feature", &choose_feature<X>, "selection"_a, "column"_a, "errors"_a.noconvert(), "n_threads"_a)
         .def("sum_columns", &sum_columns<X>, "block_ptr"_a.noconvert(), "query_ptr"_a.noconvert().none(),
              "weight"_a.noconvert().none(), "unit"_a.noconvert().none(), "out"_a.noconvert(), "n_threads"_a);
 }

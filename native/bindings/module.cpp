@@ -23,6 +23,7 @@ NB_MODULE(MARGINRANK_MODULE, m) {
     bind_kernel_path(m);
     bind_letor(m);
     bind_losses(m);
+    bind_selection(m);  // before the matrices, whose methods take one
     bind_matrices(m);
     bind_metrics(m);
     bind_row_product(m);

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from marginrank.io import DiskDataset, dump_letor, load_letor, open_dataset, write_dataset
     from marginrank.model import RankingModel
     from marginrank.model_selection import QueryKFold, QueryShuffleSplit, ranking_scorer
-    from marginrank.paths import kernel_rank_path, rank_path, rank_rls_path, structured_rank_path
+    from marginrank.paths import (
+        kernel_rank_path,
+        rank_path,
+        rank_rls_path,
+        rank_rls_selection,
+        structured_rank_path,
+    )
 
     __version__: str
 
@@ -52,6 +58,7 @@ _HOMES = {
     "open_dataset": "marginrank.io",
     "rank_path": "marginrank.paths",
     "rank_rls_path": "marginrank.paths",
+    "rank_rls_selection": "marginrank.paths",
     "ranking_scorer": "marginrank.model_selection",
     "structured_rank_path": "marginrank.paths",
     "write_dataset": "marginrank.io",
@@ -101,6 +108,7 @@ __all__ = [
     "open_dataset",
     "rank_path",
     "rank_rls_path",
+    "rank_rls_selection",
     "ranking_scorer",
     "structured_rank_path",
     "write_dataset",

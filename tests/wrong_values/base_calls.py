@@ -88,6 +88,7 @@ NOT_CALLED = {
             "paths.KernelRankPath",
             "paths.LeastSquaresPath",
         ),
+        *("paths.ChosenFeatures", "paths.HeldOutCurve"),
         *("paths.LinearPathProgress", "paths.LinearRankPath", "paths.PathProgress", "paths.PathSelection"),
         *("paths.FeatureChange", "paths.SolvedRankPath"),
     ),
@@ -365,7 +366,23 @@ def _path_calls() -> dict[str, list[Call]]:
         calls[f"paths.{name}.to_model"] = [Call(path.to_model, {"alpha": alpha})]
     chosen = path.select(X, Y, qid=QID, n_alphas=3)
     calls["paths.PathSelection.to_model"] = [Call(chosen.to_model, {})]
+    calls |= _selection_calls()
     return calls
+
+
+def _selection_calls() -> dict[str, list[Call]]:
+    valid = {**LABELLED, "n_features": 2}
+    chosen = marginrank.rank_rls_selection(**valid)
+    one_ranking = {"X": X, "y": Y, "n_features": 1}
+    return {
+        "rank_rls_selection": [
+            Call(marginrank.rank_rls_selection, valid),
+            Call(marginrank.rank_rls_selection, one_ranking, about=("n_features", "metric", "sample_weight")),
+        ],
+        "paths.ChosenFeatures.model": [Call(chosen.model, {"k": 1})],
+        "paths.ChosenFeatures.n_best": [Call(chosen.n_best, {})],
+        "paths.ChosenFeatures.plot": [Call(lambda **k: _closed(chosen.plot(**k)), {})],
+    }
 
 
 def _closed(drawn: Any) -> None:

@@ -1,10 +1,13 @@
-"""Regularisation paths: one computation that gives the model of every ``alpha``."""
+"""Regularisation paths: one computation that gives the model of every ``alpha``, or number of features."""
 
 from typing import TYPE_CHECKING
 
 from marginrank.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from marginrank.paths.chosen_features import ChosenFeatures
+    from marginrank.paths.feature_selection import rank_rls_selection
+    from marginrank.paths.held_out_curve import HeldOutCurve
     from marginrank.paths.kernel_path import KernelRankPath, kernel_rank_path
     from marginrank.paths.linear_model import LeastSquaresPath, LinearRankPath
     from marginrank.paths.linear_path import rank_path, rank_rls_path
@@ -15,7 +18,9 @@ if TYPE_CHECKING:
     from marginrank.paths.structured_path import structured_rank_path
 
 __all__ = [
+    "ChosenFeatures",
     "FeatureChange",
+    "HeldOutCurve",
     "KernelRankPath",
     "LeastSquaresPath",
     "LinearPathProgress",
@@ -26,13 +31,16 @@ __all__ = [
     "kernel_rank_path",
     "rank_path",
     "rank_rls_path",
+    "rank_rls_selection",
     "structured_rank_path",
 ]
 
 __getattr__ = lazy_names(
     __name__,
     {
+        "ChosenFeatures": "chosen_features",
         "FeatureChange": "solved_path",
+        "HeldOutCurve": "held_out_curve",
         "KernelRankPath": "kernel_path",
         "LeastSquaresPath": "linear_model",
         "LinearPathProgress": "linear_progress",
@@ -43,6 +51,7 @@ __getattr__ = lazy_names(
         "kernel_rank_path": "kernel_path",
         "rank_path": "linear_path",
         "rank_rls_path": "linear_path",
+        "rank_rls_selection": "feature_selection",
         "structured_rank_path": "structured_path",
     },
 )

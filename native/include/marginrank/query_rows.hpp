@@ -1,0 +1,149 @@
+// Rows of one query as a forward selection reads them: some columns, and sums of all columns over the rows.
+//
+// Dense rows are taken less the first row of the query, so that a column that is constant within it is exactly 0,
+// however large its numbers are. Coefficients of the sums add up to 0 within a query, so no sum sees the difference.
+// Sparse rows are taken as they are stored, less the shift of the matrix.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "marginrank/matrix.hpp"
+
+namespace marginrank {
+
+template <class Matrix>
+class QueryRows;
+
+template <class Real>
+class QueryRows<DenseMatrix<Real>> {
+public:
+    QueryRows(const DenseMatrix<Real>& X, RowList rows) : X_(X), rows_(rows), first_(static_cast<std::size_t>(X.n_cols)) {}
+
+    void open(std::int64_t begin, std::int64_t end) {
+        begin_ = begin;
+        end_ = end;
+        const Real* x = X_.row(rows_[begin]);
+        for (std::size_t j = 0; j < first_.size(); ++j) first_[j] = static_cast<double>(x[j]);
+    }
+
+    // out[k] = sum of weights[s] times the entry in columns[s]: the scores of the rows by a model of few features.
+    void scores(const std::int64_t* columns, const double* weights, std::int64_t count, double* out) {
+        for (std::int64_t k = begin_; k < end_; ++k) {
+            const Real* x = X_.row(rows_[k]);
+            double sum = 0.0;
+            for (std::int64_t s = 0; s < count; ++s)
+                sum += weights[s] * (static_cast<double>(x[columns[s]]) - first_[static_cast<std::size_t>(columns[s])]);
+            out[k - begin_] = sum;
+        }
+    }
+
+    // sums[s n + j] += coefficients[s][k] x_kj, s < n_sums, n the number of columns.
+    template <int n_sums>
+    void add(const double* const* coefficients, double* sums) const {
+        const std::int64_t n = X_.n_cols;
+        const kernels::ColumnShift less{first_.data()};
+        const bool ahead = X_.prefetches();
+        for (std::int64_t k = begin_; k < end_; k += 4) {
+            const std::int64_t width = end_ - k < 4 ? end_ - k : 4;
+            const Real* x[4];
+            double four[n_sums][4];
+            for (int r = 0; r < 4; ++r) {
+                x[r] = X_.row(rows_[k + (r < width ? r : 0)]);
+                for (int s = 0; s < n_sums; ++s) four[s][r] = r < width ? coefficients[s][k - begin_ + r] : 0.0;
+            }
+            if (ahead) X_.prefetch(rows_, k + 4, end_);
+            add_four<n_sums>(x, less, four, n, sums);
+        }
+    }
+
+    // squares[j] += weight[k] x_kj^2.
+    void add_squares(const double* weight, double* squares) const {
+        const kernels::ColumnShift less{first_.data()};
+        const std::int64_t n = X_.n_cols;
+        for (std::int64_t k = begin_; k < end_; ++k) {
+            const Real* x = X_.row(rows_[k]);
+            const Real4 w = all4(weight[k - begin_]);
+            std::int64_t j = 0;
+            for (; j + 4 <= n; j += 4) {
+                const Real4 v = less.load(x, j);
+                store4(squares + j, load4(squares + j) + w * v * v);
+            }
+            for (; j < n; ++j) squares[j] += weight[k - begin_] * less.at(x, j) * less.at(x, j);
+        }
+    }
+
+private:
+    template <int n_sums>
+    static void add_four(const Real* const* x, const kernels::ColumnShift& less, const double (*c)[4], std::int64_t n,
+                         double* sums) {
+        std::int64_t j = 0;
+        for (; j + 4 <= n; j += 4) {
+            const Real4 v0 = less.load(x[0], j), v1 = less.load(x[1], j), v2 = less.load(x[2], j),
+                        v3 = less.load(x[3], j);
+            for (int s = 0; s < n_sums; ++s) {
+                double* to = sums + s * n + j;
+                store4(to, load4(to) + ((c[s][0] * v0 + c[s][1] * v1) + (c[s][2] * v2 + c[s][3] * v3)));
+            }
+        }
+        for (; j < n; ++j)
+            for (int s = 0; s < n_sums; ++s)
+                sums[s * n + j] += (c[s][0] * less.at(x[0], j) + c[s][1] * less.at(x[1], j)) +
+                                   (c[s][2] * less.at(x[2], j) + c[s][3] * less.at(x[3], j));
+    }
+
+    const DenseMatrix<Real>& X_;
+    RowList rows_;
+    std::vector<double> first_;
+    std::int64_t begin_ = 0, end_ = 0;
+};
+
+template <class Real, class Index>
+class QueryRows<CsrMatrix<Real, Index>> {
+public:
+    QueryRows(const CsrMatrix<Real, Index>& X, RowList rows) : X_(X), rows_(rows) {}
+
+    void open(std::int64_t begin, std::int64_t end) {
+        begin_ = begin;
+        end_ = end;
+    }
+
+    void scores(const std::int64_t* columns, const double* weights, std::int64_t count, double* out) {
+        weight_.resize(static_cast<std::size_t>(X_.n_cols), 0.0);
+        for (std::int64_t s = 0; s < count; ++s) weight_[static_cast<std::size_t>(columns[s])] = weights[s];
+        std::fill(out, out + (end_ - begin_), 0.0);
+        each([&](std::int64_t k, std::int64_t j, double x) { out[k] += weight_[static_cast<std::size_t>(j)] * x; });
+        for (std::int64_t s = 0; s < count; ++s) weight_[static_cast<std::size_t>(columns[s])] = 0.0;
+    }
+
+    template <int n_sums>
+    void add(const double* const* coefficients, double* sums) const {
+        each([&](std::int64_t k, std::int64_t j, double x) {
+            for (int s = 0; s < n_sums; ++s) sums[s * X_.n_cols + j] += coefficients[s][k] * x;
+        });
+    }
+
+    void add_squares(const double* weight, double* squares) const {
+        each([&](std::int64_t k, std::int64_t j, double x) { squares[j] += weight[k] * x * x; });
+    }
+
+private:
+    template <class Use>
+    void each(Use&& use) const {
+        kernels::with_shift(X_.shift, [&](const auto& less) {
+            for (std::int64_t k = begin_; k < end_; ++k)
+                for (std::int64_t s = X_.start(rows_[k]), stop = X_.start(rows_[k] + 1); s < stop; ++s) {
+                    const Index j = X_.indices[s];
+                    use(k - begin_, static_cast<std::int64_t>(j), X_.entry(less, s, j));
+                }
+        });
+    }
+
+    const CsrMatrix<Real, Index>& X_;
+    RowList rows_;
+    std::vector<double> weight_;  // of each column, 0 but for those of a model
+    std::int64_t begin_ = 0, end_ = 0;
+};
+
+}  // namespace marginrank
