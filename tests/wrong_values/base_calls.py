@@ -525,6 +525,10 @@ def _file_calls(folder: Path) -> dict[str, list[Call]]:
         "io.dump_group": (mio.dump_group, {"data": DATA}),
         "io.dump_npz": (mio.dump_npz, {"data": DATA}),
         "io.dump_pairs": (mio.dump_pairs, {"data": PAIRED}),
+        "io.dump_judgements": (
+            mio.dump_judgements,
+            {"judgements": mio.load_judgements(sources["load_judgements"])},
+        ),
         "io.dump_qrels": (mio.dump_qrels, {**ids, "label": [1, 0]}),
         "io.dump_run": (mio.dump_run, {**ids, "score": [1.0, 0.5]}),
         "io.dump_table": (mio.dump_table, {"data": DATA, "format": "csv"}),

@@ -6,7 +6,7 @@ all, or a binary file object. Every error names the file and, where it is text, 
 
 from marginrank.io.dataset import convert_to_dataset, open_dataset, write_dataset
 from marginrank.io.formats import FORMATS, Format, format_of, read, write
-from marginrank.io.judgements import Judgements, load_judgements
+from marginrank.io.judgements import Judgements, dump_judgements, load_judgements
 from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor
 from marginrank.io.npz import dump_npz, load_npz
@@ -28,6 +28,7 @@ __all__ = [
     "convert_to_dataset",
     "docids",
     "dump_group",
+    "dump_judgements",
     "dump_letor",
     "dump_npz",
     "dump_pairs",

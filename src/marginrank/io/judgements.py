@@ -10,14 +10,17 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, ParameterError
+from marginrank.io.destinations import Destination, write_lines
+from marginrank.io.letor_writer import id_text, number_text
 from marginrank.io.sources import Source, read_text
 from marginrank.parameters import check_choice
 
 Combine = Literal["mean", "majority"]
 COMBINATIONS = ("mean", "majority")
 
-_DOCUMENTS = ("docid", "doc_id")
+_QUERIES = ("query", "query text", "query_text")
+_DOCUMENTS = ("docid", "doc_id", "doc id")
 _RATING = "rating"
 _RATERS = ("rater", "judge", "user", "username")
 
@@ -53,8 +56,8 @@ def load_judgements(source: Source, *, combine: Combine = "mean") -> Judgements:
     Parameters
     ----------
     source : path, binary file object or bytes
-        CSV with the columns ``query`` and ``docid``, and either a column ``rating``, a row for each rating,
-        or a column for each rater, whose empty cells are no rating.
+        CSV with the columns ``query`` and ``docid`` (or ``Query Text`` and ``Doc ID``), and either a column
+        ``rating``, a row for each rating, or a column for each rater, whose empty cells are no rating.
     combine : {"mean", "majority"}, default="mean"
         The mean of the ratings, or the most frequent one; of several the lowest.
 
@@ -89,20 +92,55 @@ def load_judgements(source: Source, *, combine: Combine = "mean") -> Judgements:
     )
 
 
+def dump_judgements(judgements: Judgements, destination: Destination) -> None:
+    r"""Write judgements as a list in LETOR text, to which features are still to be added.
+
+    A line is ``label qid:number #docid = document``, without features; lines of comments at the top tell the
+    query of each number. Search engines' tools for logging features know such lists.
+
+    Parameters
+    ----------
+    judgements : Judgements
+        As :func:`load_judgements` returns them.
+    destination : path or binary file object
+        A path is written under a temporary name and renamed, so that there is never half a file.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> from marginrank.io import dump_judgements, load_judgements
+    >>> file = BytesIO()
+    >>> dump_judgements(load_judgements(b"query,docid,rating\nstar wars,11,3\nstar wars,12,0\n"), file)
+    >>> print(file.getvalue().decode(), end="")
+    # qid:1: star wars
+    3 qid:1 #docid = 11
+    0 qid:1 #docid = 12
+    """
+    if not isinstance(judgements, Judgements):
+        raise ParameterError("judgements", "what load_judgements returns", judgements)
+    numbers = {query: k for k, query in enumerate(dict.fromkeys(judgements.qid.tolist()), 1)}
+    lines = [f"# qid:{number}: {' '.join(query.split())}" for query, number in numbers.items()]
+    rows = zip(judgements.qid.tolist(), judgements.docid.tolist(), judgements.label.tolist(), strict=True)
+    for query, document, label in sorted(rows, key=lambda row: numbers[row[0]]):
+        lines.append(f"{number_text(label)} qid:{numbers[query]} #docid = {id_text(document, name='docid')}")
+    write_lines(destination, lines)
+
+
 def _rows(text: str, name: str) -> Any:
     """Yield query, document and the ratings of each line."""
     lines = csv.reader(io.StringIO(text, newline=""))
     header = [cell.strip().lower() for cell in next(lines, [])]
     place = {cell: k for k, cell in reversed(list(enumerate(header)))}
+    query = next((place[cell] for cell in _QUERIES if cell in place), None)
     document = next((place[cell] for cell in _DOCUMENTS if cell in place), None)
-    if "query" not in place or document is None:
+    if query is None or document is None:
         raise MarginRankError(
             f"{name}:1: expected a header with the columns query and docid, got {header[:8]}."
         )
     if _RATING in place:
         columns = [place[_RATING]]
     else:
-        columns = [k for k in range(len(header)) if k not in (place["query"], document)]
+        columns = [k for k in range(len(header)) if k not in (query, document)]
     if not columns:
         raise MarginRankError(f"{name}:1: expected a column rating, or one for each rater; got neither.")
     try:
@@ -113,7 +151,7 @@ def _rows(text: str, name: str) -> Any:
             if len(cells) != len(header):
                 raise MarginRankError(f"{where}: expected {len(header)} cells, got {len(cells)}.")
             ratings = [_rating(cells[k], where) for k in columns if cells[k].strip()]
-            yield cells[place["query"]].strip(), cells[document].strip(), ratings
+            yield cells[query].strip(), cells[document].strip(), ratings
     except csv.Error as error:
         raise MarginRankError(f"{name}:{lines.line_num}: expected CSV; {error}.") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import cast
 
 import click
@@ -18,13 +19,13 @@ from marginrank.cli.files.conversion import (
     write_content,
 )
 from marginrank.cli.files.dataset import STREAMED, Writing, stream_to_disk, write_to_disk, writing_options
-from marginrank.cli.files.reading import keep_apart
+from marginrank.cli.files.reading import keep_apart, source_of
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.cli.output.printing import counted, print_json
 from marginrank.data import RankingData
-from marginrank.io import DiskDataset, Judgements
-from marginrank.io.judgements import COMBINATIONS
+from marginrank.io import DiskDataset, Judgements, dump_judgements, load_judgements
+from marginrank.io.judgements import COMBINATIONS, Combine
 
 _EVERY = tuple(FILE_KINDS)
 _WRITTEN = tuple(name for name, kind in FILE_KINDS.items() if kind.holds)
@@ -92,7 +93,8 @@ def convert(
     at a time is in memory. After Ctrl-C the writing of an mrd goes on with --resume.
     Files about the rows of ranking data, which --data names: TREC qrels (labels) and run (scores by document
     id), quepid (CSV of ratings by one or several raters, whose agreement is reported), scores (one a line),
-    pairs (winner,loser[,weight[,margin]]), group (.query, .group) and weight.
+    pairs (winner,loser[,weight[,margin]]), group (.query, .group) and weight. Without --data, quepid becomes
+    a list of labels in letor, for which features are still to be logged.
 
     What DESTINATION cannot hold is left out, with a warning; if that is what SOURCE is about, it is an error.
 
@@ -104,6 +106,7 @@ def convert(
       marginrank convert a.scores a.run --data test.txt --tag mine
       marginrank convert a.run a.scores --data test.txt
       marginrank convert new.qrels new.txt --data test.txt --unjudged 0
+      marginrank convert judgements.csv train.txt --format quepid
       marginrank convert judgements.csv train.txt --format quepid --data docs.txt
       marginrank convert prefs.csv docs.npz --from pairs --data docs.txt
     """
@@ -120,6 +123,9 @@ def convert(
     writing.check(kind)
     keep_apart([destination], [source, data])
     read_as = source_format(source, reading)
+    if read_as == "quepid" and kind == "letor" and data is None:
+        _write_list(source, destination, combine, as_json)
+        return
     lost: list[str] = []
     judgements: Judgements | None = None
     if kind == "mrd" and read_as in STREAMED and "-" not in (source, destination) and data is None:
@@ -139,17 +145,40 @@ def convert(
     _report(rows, files, lost, judgements, as_json)
 
 
+def _write_list(source: str, destination: str, combine: str, as_json: bool) -> None:
+    """Write judgements without features: a list of what features are still to be logged for."""
+    found = load_judgements(source_of(source), combine=cast(Combine, combine))
+    with interrupts.orderly(writes=True):
+        dump_judgements(found, sys.stdout.buffer if destination == "-" else destination)
+    sizes = {"rows": len(found.label), "queries": len(set(found.qid.tolist())), "features": 0}
+    if as_json:
+        files = {"source": source, "destination": destination, "format": "letor"}
+        print_json({**files, **sizes, "left_out": [], **_raters(found)})
+    else:
+        click.echo(_agreement(found), err=True)
+        click.echo(", ".join(map(counted, sizes.values(), ("row", "query", "feature"))), err=True)
+    click.echo(
+        f"Warning: judgements hold no features, so {destination} is a list of queries, documents and labels, "
+        "and nothing to train on yet. Log the features of its documents and write them on its lines, as "
+        "'1:0.5 2:3', before the #; or name rows that have features with --data.",
+        err=True,
+    )
+
+
+def _raters(found: Judgements | None) -> dict[str, float]:
+    if found is None:
+        return {}
+    return {name: getattr(found, name) for name in ("n_ratings", "agreement", "alpha")}
+
+
 def _report(
     rows: RankingData, files: dict[str, str], lost: list[str], judgements: Judgements | None, as_json: bool
 ) -> None:
     sizes = {"rows": rows.n_rows, "queries": rows.n_queries, "features": rows.n_features}
     if files["format"] == "mrd":
         sizes["chunks"] = cast(DiskDataset, rows).n_chunks
-    raters: dict[str, float] = {}
-    if judgements is not None:
-        raters = {name: getattr(judgements, name) for name in ("n_ratings", "agreement", "alpha")}
     if as_json:
-        print_json({**files, **sizes, "left_out": lost, **raters})
+        print_json({**files, **sizes, "left_out": lost, **_raters(judgements)})
     else:
         if judgements is not None:
             click.echo(_agreement(judgements), err=True)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from marginrank.cli.app import run
-from marginrank.io import read
+from marginrank.io import docids, read
 
 DOCS = "0 qid:q1 1:1 # docid = a\n0 qid:q1 1:2 # docid = b\n0 qid:q2 1:3 # docid = a\n"
 
@@ -29,7 +29,45 @@ def test_ratings_become_labels_and_agreement_is_told(capfd):
 
 
 def test_wrong_uses_are_sentences(capfd):
-    assert run(["convert", "judgements.csv", "train.txt", "--format", "quepid"]) == 2
-    assert "holds no features; name the rows with --data" in capfd.readouterr().err
+    assert run(["convert", "judgements.csv", "train.npz", "--format", "quepid"]) == 2
+    assert (
+        "holds no features; name the rows with --data. Without --data they become" in capfd.readouterr().err
+    )
     assert run(["convert", "docs.txt", "out.csv", "--to", "quepid"]) == 2
     assert "quepid" in capfd.readouterr().err
+
+
+def test_without_rows_judgements_become_a_list_to_log_features_for(tmp_path, capfd):
+    text = (
+        "Query Text,Doc ID,Title,Rating\nstar wars,11,x,3\ntrek,7,y,1\nstar  wars,12,z,0\nstar wars,11,x,2\n"
+    )
+    (tmp_path / "judgements.csv").write_text(text)
+    assert run(["convert", "judgements.csv", "train.txt", "--format", "quepid"]) == 0
+    # The query as it was typed: two blanks are another query, and a comment shows one.
+    lines = ["# qid:1: star wars", "# qid:2: trek", "# qid:3: star wars"]
+    rows = ["2.5 qid:1 #docid = 11", "1 qid:2 #docid = 7", "0 qid:3 #docid = 12"]
+    assert (tmp_path / "train.txt").read_text().splitlines() == [*lines, *rows]
+    said = capfd.readouterr().err
+    assert "4 ratings of 3 documents; two raters agree on 0.0%" in said
+    assert "nothing to train on yet. Log the features" in said
+    assert run(["train", "train.txt", "-o", "m.mrk"]) == 1
+    assert "expected features" in capfd.readouterr().err
+
+
+def test_a_list_that_was_filled_trains(tmp_path, capfd):
+    assert run(["convert", "judgements.csv", "train.txt", "--format", "quepid", "--json"]) == 0
+    said = json.loads(capfd.readouterr().out)
+    assert (said["rows"], said["queries"], said["features"], said["n_ratings"]) == (3, 2, 0, 5)
+    filled = (tmp_path / "train.txt").read_text().replace(" #docid", " 1:0.5 2:3 #docid")
+    filled = filled.replace("2.5 qid:1 1:0.5", "2.5 qid:1 1:0.75")
+    (tmp_path / "train.txt").write_text(filled)
+    assert run(["train", "train.txt", "-o", "m.mrk"]) == 0
+    data = read("train.txt")
+    assert data.y.tolist() == [2.5, 1.0, 0.0]
+    assert data.qid.tolist() == [1, 1, 2]
+    assert docids(data) == ["a", "b", "a"]
+
+
+def test_a_list_goes_to_standard_output(capfdbinary):
+    assert run(["convert", "judgements.csv", "-", "--to", "letor", "--format", "quepid"]) == 0
+    assert capfdbinary.readouterr().out.startswith(b"# qid:1: q1\n# qid:2: q2\n2.5 qid:1 #docid = a\n")
