@@ -18,7 +18,7 @@ NATIVE_BUILD ?= build/native-tests
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: demo test setup lint types layers native-test python-test certificates mutants stub stub-check bench clean
-.PHONY: portability portability-share versions
+.PHONY: browser portability portability-share versions
 
 demo: setup
 	$(BIN)/python examples/demo.py
@@ -79,6 +79,14 @@ portability-share: setup
 # The oldest and the newest dependencies, under every Python that is found.
 versions:
 	$(PYTHON) tools/versions.py
+
+# What the tests of pages need: Chromium with its driver, from Debian, and axe-core, the accessibility checker, from npm.
+# Tests that do not find them are skipped with a message.
+AXE := axe-core@4.10.3
+browser: setup
+	command -v chromium > /dev/null && command -v chromedriver > /dev/null || apt-get install -y chromium chromium-driver
+	mkdir -p build/axe
+	cd build/axe && npm pack --silent $(AXE) && tar -xzf axe-core-*.tgz package/axe.min.js && rm axe-core-*.tgz
 
 mutants: setup
 	$(BIN)/python tests/mutants.py

@@ -83,6 +83,7 @@ _MODULES = {
     "model_selection",
     "paths",
     "regularization",
+    "report",
 }
 
 __all__ = [

@@ -32,6 +32,7 @@ from marginrank import (
     metrics,
     model,
     model_selection,
+    report,
 )
 from marginrank import io as mio
 from marginrank import regularization as reg
@@ -193,6 +194,12 @@ LABELLED = {"X": X, "y": Y, "qid": QID}
 
 def _fitted(cls: type, **parameters: Any) -> Any:
     return cls(**parameters).fit(**LABELLED)
+
+
+def _report_arguments(folder: Path) -> dict[str, Any]:
+    """Return a small report of everything."""
+    rows = dict.fromkeys(("train", "test", "validation"), DATA)
+    return {"file": folder / "r.html", "models": {"a": SCORES}, **rows, "path": None, "n_resamples": 99}
 
 
 def _ranker_calls() -> dict[str, list[Call]]:
@@ -464,6 +471,7 @@ def _metric_calls() -> dict[str, list[Call]]:
     return {
         "comparison.compare": [Call(comparison.compare, two)],
         "comparison.Comparison.most_changed": [Call(compared.most_changed, {})],
+        "comparison.Comparison.differences": [Call(compared.differences, {})],
         "metrics.Metric": [
             Call(metrics.Metric, {"name": "ndcg"}),
             Call(metrics.Metric, {"name": "map"}),
@@ -592,4 +600,5 @@ def calls(folder: Path) -> dict[str, list[Call]]:
         **_file_calls(folder),
         **_interval_calls(),
         **_cluster_calls(),
+        "report.write": [Call(report.write, _report_arguments(folder))],
     }

@@ -40,6 +40,7 @@ ARGUMENTS = {
     "inspect": ["data.txt"],
     "path": ["data.txt"],
     "predict": ["model.mrk", "data.txt"],
+    "report": ["--test", "data.txt", "scores.txt", "-o", "report.html", "--no-path"],
     "sample": ["sample", "--overwrite"],
     "train": ["data.txt", "-o", "new.mrk"],
 }

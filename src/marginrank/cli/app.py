@@ -31,6 +31,7 @@ COMMANDS = {
     "inspect": "Look through DATA before training on it, or say what a model is.",
     "path": "Compute the models of every alpha on DATA, and choose one.",
     "predict": "Score the rows of DATA with MODEL, in their order.",
+    "report": "Write a page to look at, in one HTML file, about data, models and scores.",
     "sample": "Write a small search collection to DIR, to try the other commands on.",
     "train": "Train a ranker on DATA and write the model to a file.",
     "tune": "Search for the best alpha on DATA, and show the whole search.",

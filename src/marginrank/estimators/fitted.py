@@ -34,6 +34,7 @@ from marginrank.types import Matrix, Vector
 
 # How the training ran, not what came out of it: the same model shall give the same file.
 _NOT_IN_MODEL = {"n_jobs", "verbose"}
+_STEPS = 60
 _IN_MODEL = ("alpha", "objective", "lower_bound", "gap", "n_iter", "n_pairs", "n_queries", "scale")
 
 
@@ -137,6 +138,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
                 "parameters": parameters,
                 "library_version": version("marginrank"),
                 **figures,
+                **self._convergence(),
             },
         )
 
@@ -187,6 +189,15 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         there = np.isfinite(curves[row])  # an interrupt leaves the end of a table empty
         chosen = Selection(int(index), *(table[row][there] for table in tables))
         return draw_selection(chosen, self._searched_by)
+
+    def _convergence(self) -> dict[str, Any]:
+        """Return how training came to its certificate, in at most 60 of its iterations."""
+        history = getattr(self, "history_", None) or ()
+        if len(history) < 2:
+            return {}
+        kept = [history[k] for k in np.unique(np.linspace(0, len(history) - 1, _STEPS).round().astype(int))]
+        names = {"iteration": "iteration", "objective": "value", "lower_bound": "bound"}
+        return {"history": {name: [getattr(one, key) for one in kept] for name, key in names.items()}}
 
     def _model_parts(self) -> dict[str, Any]:
         """Return what a model of this kind holds beside the coefficients."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from marginrank.data import validation as gate
 from marginrank.exceptions import MarginRankError, ParameterError
+from marginrank.metrics.comparison_tables import shorten, table_lines
 from marginrank.metrics.evaluation import Evaluation, evaluate
 from marginrank.metrics.evaluator import weighted_mean
 from marginrank.metrics.metric import Metric
@@ -21,7 +22,6 @@ from marginrank.types import Vector
 
 # Each takes memory and time; beyond this p-values no longer differ.
 _MOST_RESAMPLES = 10_000_000
-_HEADS = {"t": "p: t", "randomization": "rand.", "bootstrap": "boot."}
 
 
 class QueryChange(NamedTuple):
@@ -137,16 +137,38 @@ class Comparison(Mapping[str, MetricComparison]):
             QueryChange(names[q], float(a[q]), float(b[q]), float(change[q])) for q in largest if change[q]
         ]
 
+    def differences(self, metric: str | Metric | None = None) -> Vector:
+        """Return b minus a for each query, 0 where the two differ by rounding only.
+
+        Parameters
+        ----------
+        metric : str or Metric, optional
+            By default the first one.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,)
+            In the order of ``a.query_ids``; NaN for queries that do not count.
+
+        Examples
+        --------
+        >>> y, qid = [1, 0, 1, 0], ["x", "x", "y", "y"]
+        >>> compare(y, [2, 1, 1, 2], [2, 1, 2, 1], qid=qid, metrics=["mrr"]).differences()
+        array([0. , 0.5])
+        """
+        name = next(iter(self)) if metric is None else self._compared(metric)
+        return _differences(self.a, self.b, name)
+
     def __repr__(self) -> str:
-        lines = _table(self)
+        lines = table_lines(self)
         queries = "1 query" if self.a.n_queries == 1 else f"{self.a.n_queries:,} queries"
         flavor = "" if self.a.flavor == "standard" else f" Flavor {self.a.flavor!r}."
         lines.append(f"{queries}; wins/ties/losses of b; p-values corrected by Holm.{flavor}")
         name = next(iter(self))
         changes = self.most_changed(name, 3)
         if changes and self.a.query_ids is not None:
-            lines.append(f"Queries that changed most in {_shorten(name, 40)}:")
-            ids = [_shorten(str(change.query), 40) for change in changes]
+            lines.append(f"Queries that changed most in {shorten(name, 40)}:")
+            ids = [shorten(str(change.query), 40) for change in changes]
             width = max(map(len, ids))
             for query, change in zip(ids, changes, strict=True):
                 lines.append(
@@ -311,46 +333,6 @@ def _result(
         p_values=p_values,
         p_holm=p_holm,
     )
-
-
-def _table(comparison: Comparison) -> list[str]:
-    """Return an aligned table that fits a terminal of 80 columns."""
-    head = ["metric", "a", "b", "b - a", "95% interval", "w/t/l", *(_HEADS[t] for t in comparison.tests)]
-    rows = [head]
-    for name, result in comparison.items():
-        low, high = result.interval
-        rows.append(
-            [
-                name,
-                _figure(result.mean_a, ".3f"),
-                _figure(result.mean_b, ".3f"),
-                _figure(result.difference, "+.3f"),
-                "-" if math.isnan(low) else f"{low:+.3f} {high:+.3f}",
-                f"{result.wins}/{result.ties}/{result.losses}",
-                *(_p_value(result.p_holm[test]) for test in comparison.tests),
-            ]
-        )
-    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
-    widths[0] = min(widths[0], max(8, 80 - sum(widths[1:]) - len(head) + 1))
-    return [
-        " ".join(
-            _shorten(cell, width).ljust(width) if k == 0 else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-
-
-def _figure(value: float, form: str) -> str:
-    return "-" if math.isnan(value) else format(value, form)
-
-
-def _p_value(p: float) -> str:
-    return "-" if math.isnan(p) else "<.001" if p < 0.001 else f"{p:.3f}"
-
-
-def _shorten(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _plain(change: QueryChange) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.cli.output.model_facts import is_model, show_model
 from marginrank.cli.output.printing import (
     bytes_for_people,
-    counted,
     print_facts,
     print_json,
     seconds_for_people,
@@ -21,8 +20,7 @@ from marginrank.cli.output.printing import (
 from marginrank.inspection import Inspection
 from marginrank.inspection import inspect as inspect_data
 from marginrank.model import RankingModel
-
-_SHOWN = 8
+from marginrank.report.facts import data_facts
 
 
 @click.command(cls=Command)
@@ -64,13 +62,7 @@ def _as_files_count(found: Inspection, first: int) -> Inspection:
 
 def _facts(found: Inspection) -> list[tuple[str, str]]:
     return [
-        ("rows", f"{found.n_rows:,}"),
-        ("queries", f"{found.n_queries:,} (longest: {counted(found.longest_query, 'row')})"),
-        ("features", f"{found.n_features:,} ({found.storage}, {found.stored_share:.1%} not zero)"),
-        *_learnt_from(found),
-        ("duplicated rows", f"{found.n_duplicated_rows:,}"),
-        ("constant features", _names(found.constant_features)),
-        ("badly scaled features", _names(found.badly_scaled_features)),
+        *data_facts(found),
         ("to train", f"{_time(found)}, and {bytes_for_people(found.memory_bytes)} besides the data"),
         *_advice(found),
     ]
@@ -81,35 +73,6 @@ def _time(found: Inspection) -> str:
     if low == high or low.startswith("less"):
         return high if high.startswith("less") else f"up to {high}"
     return f"{low.removesuffix(' s')} to {high}"
-
-
-def _learnt_from(found: Inspection) -> list[tuple[str, str]]:
-    labels = [("labels", _labels(found))] if found.labels else []
-    if found.explicit_pairs:
-        return [*labels, ("explicit pairs", f"{found.n_pairs:,}, trained on in place of labels")]
-    idle = found.n_single_row_queries + found.n_constant_queries
-    return [
-        *labels,
-        ("pairs that count", f"{found.n_pairs:,}"),
-        (
-            "queries without pairs",
-            f"{idle:,} ({found.n_single_row_queries:,} with one row, "
-            f"{found.n_constant_queries:,} with one label)",
-        ),
-    ]
-
-
-def _labels(found: Inspection) -> str:
-    if "distinct" in found.labels:
-        return "{distinct:,} distinct, {lowest:g} to {highest:g}".format(**found.labels)
-    return ", ".join(f"{label}: {count:,}" for label, count in found.labels.items())
-
-
-def _names(names: list[str | int]) -> str:
-    if not names:
-        return "none"
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return f"{len(names):,}: {', '.join(map(str, names[:_SHOWN]))}{more}"
 
 
 def _advice(found: Inspection) -> list[tuple[str, str]]:

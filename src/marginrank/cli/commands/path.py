@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,7 +21,7 @@ from marginrank.cli.options.path_methods import (
     path_options,
     with_columns,
 )
-from marginrank.cli.output.path_curve import Curve, measure_path, print_curve, write_curve
+from marginrank.cli.output.path_curve import print_curve, write_curve
 from marginrank.cli.output.path_plot import check_plot, write_plot
 from marginrank.cli.output.printing import (
     counted,
@@ -37,6 +37,9 @@ from marginrank.data.matrices import in_memory
 from marginrank.exceptions import InterruptedWarning, MarginRankError
 from marginrank.metrics import Metric
 from marginrank.model import RankingModel
+
+if TYPE_CHECKING:
+    from marginrank.paths.curve import Curve
 
 _POINTS = 200
 _ENDS = 1e-3  # alphas are printed with three digits
@@ -125,6 +128,8 @@ def path(
     if alpha is not None:
         alpha = _on_path(found, alpha)
     points = _POINTS if n_alphas is None else n_alphas
+    from marginrank.paths.curve import measure_path  # not above: the help need not wait for scikit-learn
+
     curve = measure_path(found, None if validation is None else used.of(validation), metric, rule, points)
     if output is not None:
         model = used.widened(_model(found, curve, alpha, files))

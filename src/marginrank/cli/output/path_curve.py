@@ -1,100 +1,33 @@
-"""Figures along a path: certified objectives, the metric on validation rows, and what was chosen by it."""
+"""The figures along a path as commands print and write them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginrank.cli.files.reading import write_table
-from marginrank.cli.output.printing import print_table, rounded
-from marginrank.data import RankingData
-from marginrank.metrics import Metric
-from marginrank.solvers.certificate import relative_gap
-from marginrank.types import Vector
+from marginrank.cli.output.printing import print_table
+
+if TYPE_CHECKING:
+    from marginrank.paths.curve import Curve
 
 _SHOWN = 11
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Figures at alphas in descending order.
-
-    Parameters
-    ----------
-    alphas : ndarray of shape (n_alphas,)
-        Where they were taken.
-    objective, lower_bound : ndarray of shape (n_alphas,)
-        Of the model, and of the optimum.
-    selection : PathSelection or None
-        The validation curve and the choice, where there are validation rows.
-    features_used : ndarray of shape (n_alphas,), optional
-        How many features have a weight, where that is for the path to tell.
-    """
-
-    alphas: Vector
-    objective: Vector
-    lower_bound: Vector
-    selection: Any
-    features_used: NDArray[np.int64] | None = None
-
-    @property
-    def gap(self) -> Vector:
-        """How far the models are from their optimum at most, relative to it."""
-        return np.array([relative_gap(*one) for one in zip(self.objective, self.lower_bound, strict=True)])
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the figures by name, as machines get them."""
-        columns: dict[str, NDArray[Any]] = {
-            "alpha": self.alphas,
-            "objective": self.objective,
-            "lower_bound": self.lower_bound,
-            "gap": self.gap,
-        }
-        if self.features_used is not None:
-            columns["features_used"] = self.features_used
-        if self.selection is not None:
-            columns |= {"value": self.selection.curve, "standard_error": self.selection.std}
-        return columns
-
-
-def measure_path(
-    path: Any, validation: RankingData | None, metric: Metric | None, rule: str, points: int
-) -> Curve:
-    """Return the curve of a path, with a choice where there are validation rows."""
-    selection = None
-    if validation is not None:
-        selection = path.select(validation, metric=metric, rule=rule, n_alphas=points)
-    alphas = path.grid(points)
-    bounds = np.array([path.objective_at(float(alpha)) for alpha in alphas])
-    used = None
-    if hasattr(path, "n_features_used"):
-        used = np.count_nonzero(path.coefs_at(alphas), axis=1)
-    return Curve(alphas, bounds[:, 0], bounds[:, 1], selection, used)
 
 
 def print_curve(curve: Curve) -> None:
     """Print a readable number of the alphas, the chosen one among them."""
     shown = set(np.linspace(0, len(curve.alphas) - 1, _SHOWN).round().astype(int).tolist())
     found = curve.selection
-    used = curve.features_used
-    header = ["alpha", "objective", "gap", *([] if used is None else ["features"])]
-    header += [] if found is None else [found.metric, "std. error", ""]
     if found is not None:
         shown.add(found.selection.index)
-    gap = curve.gap
     rows = []
     for k in sorted(shown):
-        row = [f"{curve.alphas[k]:.3g}", f"{curve.objective[k]:.6f}", f"{gap[k]:.1e}"]
-        if used is not None:
-            row.append(f"{used[k]:,}")
+        row = curve.texts(k)
         if found is not None:
-            mark = "<- chosen" if k == found.selection.index else ""
-            row += [rounded(found.curve[k]), rounded(found.std[k]), mark]
+            row.append("<- chosen" if k == found.selection.index else "")
         rows.append(row)
-    print_table("", header, rows)
+    print_table("", [*curve.heads(), *([] if found is None else [""])], rows)
 
 
 def write_curve(file: str, curve: Curve) -> None:

@@ -12,6 +12,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from marginrank.figures import bytes_for_people as bytes_for_people
+from marginrank.figures import counted as counted
+from marginrank.figures import rounded as rounded
+from marginrank.figures import seconds_for_people as seconds_for_people
+
 
 def print_json(content: Any) -> None:
     """Print JSON with a line per entry; NaN, which JSON does not know, becomes null."""
@@ -42,24 +47,6 @@ def console(stderr: bool = False) -> Console:
     return Console(file=sys.stderr if stderr else sys.stdout, highlight=False, markup=False)
 
 
-def rounded(value: float) -> str:
-    """Return a figure with four digits after the point."""
-    return "-" if np.isnan(value) else f"{value:.4f}"
-
-
-def counted(n: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "query"), counted(2000, "query"), counted(0, "row")
-    ('1 query', '2,000 queries', '0 rows')
-    """
-    if n != 1:
-        noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{n:,} {noun}"
-
-
 def scale_fact(report: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what the features were divided by, if they were.
 
@@ -69,34 +56,6 @@ def scale_fact(report: dict[str, Any]) -> list[tuple[str, str]]:
     ([('scale', 'standard, folded into the model')], [])
     """
     return [] if report["scale"] is None else [("scale", f"{report['scale']}, folded into the model")]
-
-
-def bytes_for_people(size: float) -> str:
-    """Return a size in the unit that fits.
-
-    Examples
-    --------
-    >>> bytes_for_people(3_500_000)
-    '3.5 MB'
-    """
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
-
-
-def seconds_for_people(seconds: float) -> str:
-    """Return a duration with the digits that matter.
-
-    Examples
-    --------
-    >>> seconds_for_people(0.0123), seconds_for_people(75), seconds_for_people(0.0001)
-    ('0.01 s', '75 s', 'less than 0.01 s')
-    """
-    if seconds < 0.005:
-        return "less than 0.01 s"
-    return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.0f} s"
 
 
 def _plain(content: Any) -> Any:

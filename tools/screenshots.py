@@ -1,0 +1,70 @@
+"""Pictures of our pages for the documentation, taken in Chromium.
+
+make browser
+python tools/screenshots.py docs/images
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+FLAGS = "--headless=new --no-sandbox --disable-gpu --disable-background-networking --hide-scrollbars"
+
+
+def browser(width: int, height: int) -> Any:
+    """Return a driver of Chromium with a window of that size."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    for flag in FLAGS.split():
+        options.add_argument(flag)
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    return driver
+
+
+def command(folder: Path, *arguments: str) -> None:
+    """Run a command of ours."""
+    subprocess.run([sys.executable, "-m", "marginrank", *arguments], cwd=folder, check=True)
+
+
+def picture_report(folder: Path, images: Path) -> None:
+    """Take the path and the changed queries of a report on the sample."""
+    command(folder, "sample", ".")
+    command(folder, "train", "train.txt", "-o", "hinge.mrk", "--alpha", "0.3")
+    command(folder, "train", "train.txt", "-o", "squares.mrk", "--method", "rankrls", "--alpha", "0.001")
+    data = ["--train", "train.txt", "--test", "test.txt", "--validate", "vali.txt", "--names", "features.txt"]
+    command(folder, "report", *data, "hinge.mrk", "squares.mrk", "-o", "report.html")
+    driver = browser(1000, 1400)
+    try:
+        driver.get((folder / "report.html").as_uri())
+        driver.execute_script("document.querySelector('nav').remove()")
+        for name, identity in (("report.png", "path"), ("report-queries.png", "changed")):
+            driver.execute_script(
+                "document.querySelectorAll('#changed details')[0].open = true;"
+                "document.querySelectorAll('section').forEach((e) => { e.hidden = e.id !== arguments[0]; });"
+                "document.querySelector('header').hidden = true;",
+                identity,
+            )
+            driver.find_element("id", identity).screenshot(str(images / name))
+    finally:
+        driver.quit()
+
+
+def main() -> None:
+    """Take all pictures."""
+    images = Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        picture_report(Path(folder), images)
+
+
+if __name__ == "__main__":
+    main()
