@@ -7,14 +7,18 @@ Data pass through ``validation.py``.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.exceptions import ParameterError
+from marginrank.exceptions import MarginRankError, ParameterError
+
+_Taken = ParamSpec("_Taken")
+_Result = TypeVar("_Result")
 
 # Below it float64 loses digits, and 1 / x overflows.
 _SMALLEST = float(np.finfo(np.float64).tiny)
@@ -186,3 +190,34 @@ def check_grid(values: Any, name: str) -> NDArray[np.float64]:
     if not numbers or None in numbers or min(number for number in numbers if number is not None) <= 0.0:
         raise ParameterError(name, "a list of positive, finite numbers", values)
     return np.array(numbers, dtype=np.float64)
+
+
+def refuses(
+    name: str, sentence: str, *remedies: str
+) -> Callable[[Callable[_Taken, _Result]], Callable[_Taken, _Result]]:
+    """Let a function refuse an argument in a sentence that others like it take; its signature is the same.
+
+    To have the argument in the signature would tell scikit-learn that it is taken.
+
+    Examples
+    --------
+    >>> @refuses("weight", "Lengths take no {weight}.", "Use {size}.")
+    ... def length(text, size=1):
+    ...     return size * len(text)
+    >>> length("abc", weight=None)
+    3
+    >>> length("abc", weight=2)
+    Traceback (most recent call last):
+    marginrank.exceptions.MarginRankError: Lengths take no weight. Use size.
+    """
+
+    def decorate(function: Callable[_Taken, _Result]) -> Callable[_Taken, _Result]:
+        @wraps(function)
+        def call(*given: _Taken.args, **named: _Taken.kwargs) -> _Result:
+            if named.pop(name, None) is not None:
+                raise MarginRankError.saying(sentence, *remedies)
+            return function(*given, **named)
+
+        return call
+
+    return decorate

@@ -11,7 +11,7 @@ from marginrank.designs.scaling import ScaleSetting
 from marginrank.estimators.base import Ranker
 from marginrank.exceptions import Sentence, ZeroModelWarning
 from marginrank.gains import GainSetting, read_gain
-from marginrank.losses.structured import TargetOptions
+from marginrank.losses.structured import TargetOptions, refuses_row_weights
 from marginrank.metrics import Metric
 from marginrank.parameters import check_choice, check_number
 from marginrank.solvers import SOLVERS, Solver, SolverResult
@@ -261,6 +261,7 @@ class StructuredRankSVM(Ranker):
         tags.target_tags.positive_only = self.relevance is None and isinstance(self.gain, str)
         return tags
 
+    @refuses_row_weights
     def fit(
         self,
         X: Any,

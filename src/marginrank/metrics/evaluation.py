@@ -15,6 +15,7 @@ from marginrank.metrics.bootstrap import check_level, mean_interval
 from marginrank.metrics.evaluator import Evaluator, weighted_mean
 from marginrank.metrics.metric import Metric
 from marginrank.metrics.names import check_flavor, parse_metric, parse_metrics, spell_metric
+from marginrank.parameters import refuses
 from marginrank.types import Vector
 
 
@@ -145,6 +146,11 @@ class Evaluation(Mapping[str, float]):
         }
 
 
+@refuses(
+    "sample_weight",
+    "Metrics of whole rankings take no {sample_weight}, because a row stands once in a ranking.",
+    "Weigh whole queries with {query_weight}; metrics.pairwise_error takes weights of rows.",
+)
 def evaluate(
     y: Any,
     scores: Any,

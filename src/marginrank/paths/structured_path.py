@@ -13,7 +13,7 @@ from marginrank.data import RankingData
 from marginrank.designs.scaling import ScaleSetting
 from marginrank.exceptions import MarginRankError, Sentence, ZeroModelWarning
 from marginrank.gains import GainSetting, GainTable, read_gain
-from marginrank.losses.structured import TargetOptions
+from marginrank.losses.structured import TargetOptions, refuses_row_weights
 from marginrank.metrics import Metric
 from marginrank.parameters import check_number
 from marginrank.paths.arithmetic import finite_path
@@ -27,6 +27,7 @@ from marginrank.training.penalty_settings import read_penalty, written_penalty
 from marginrank.training.structured_targets import read_aim
 
 
+@refuses_row_weights
 def structured_rank_path(
     X: Any,
     y: Any = None,

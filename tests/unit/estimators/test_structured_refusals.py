@@ -1,5 +1,6 @@
 """StructuredRankSVM where there is nothing to learn: models of zero, and input that cannot be used."""
 
+import inspect
 import warnings
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from marginrank import RankingData, StructuredRankSVM
 from marginrank.exceptions import MarginRankError, NothingToRankError, ZeroModelWarning
 from marginrank.losses.structured import LARGEST_ASSIGNMENT
+from marginrank.paths import structured_rank_path
 
 
 def make_data(noise, seed=0, n_queries=15, size=40):
@@ -171,8 +173,12 @@ def test_weights_of_rows_are_refused():
     data = RankingData(X, Y, qid=QID, sample_weight=1.0 + Y)
     with pytest.raises(MarginRankError, match=r"take no sample_weight.*query_weight"):
         StructuredRankSVM().fit(data)
-    with pytest.raises(TypeError, match="sample_weight"):
-        StructuredRankSVM().fit(X, Y, qid=QID, sample_weight=np.ones(len(Y)))
+    for train in (StructuredRankSVM().fit, structured_rank_path):
+        with pytest.raises(MarginRankError, match=r"take no sample_weight.*query_weight"):
+            train(X, Y, qid=QID, sample_weight=np.ones(len(Y)))
+        assert "sample_weight" not in inspect.signature(train).parameters  # or scikit-learn believes in it
+        with pytest.raises(TypeError, match="sample_weights"):
+            train(X, Y, qid=QID, sample_weights=np.ones(len(Y)))
 
 
 def test_pairs_are_refused():

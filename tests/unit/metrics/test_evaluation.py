@@ -187,3 +187,8 @@ WRONG = {
 def test_wrong_arguments_are_refused_by_name(message, wrong):
     with pytest.raises(MarginRankError, match=message):
         evaluate(**({"y": [0, 1], "scores": [1.0, 2.0]} | wrong))
+
+
+def test_weights_of_rows_are_refused_with_what_takes_them():
+    with pytest.raises(ValueError, match=r"take no sample_weight.*query_weight; metrics.pairwise_error"):
+        evaluate(Y, SCORES, qid=QID, sample_weight=np.ones(len(Y)))

@@ -11,7 +11,7 @@ over the thresholds between these (:mod:`marginrank.losses.structured.thresholds
 """
 
 from marginrank.losses.structured.auc import AucLoss
-from marginrank.losses.structured.base import StructuredLoss, TargetOptions
+from marginrank.losses.structured.base import StructuredLoss, TargetOptions, refuses_row_weights
 from marginrank.losses.structured.bins import Bins, binning_bound, choose_bins
 from marginrank.losses.structured.combined import CombinedLoss
 from marginrank.losses.structured.dorm import LARGEST_ASSIGNMENT, DormLoss
@@ -45,5 +45,6 @@ __all__ = [
     "TargetOptions",
     "binning_bound",
     "choose_bins",
+    "refuses_row_weights",
     "structured_loss",
 ]

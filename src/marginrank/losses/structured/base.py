@@ -16,11 +16,20 @@ from marginrank.exceptions import MarginRankError
 from marginrank.gains import Gain, gains_of
 from marginrank.losses.native import NativeLoss
 from marginrank.losses.structured.bins import Bins
+from marginrank.parameters import refuses
 from marginrank.rounding import UNIT, LossRounding
 from marginrank.types import Vector
 
 Discount: TypeAlias = Literal["log2", "letor"]
 RankWeight: TypeAlias = Literal["fourth_root", "discount"]
+
+
+_NO_ROW_WEIGHTS = (
+    "Structured targets take no {sample_weight}, because a row stands once in a ranking.",
+    "Weigh whole queries with {query_weight}.",
+)
+#: For functions that train for a structured target.
+refuses_row_weights = refuses("sample_weight", *_NO_ROW_WEIGHTS)
 
 
 @dataclass(frozen=True)
@@ -169,10 +178,7 @@ class SingleTarget(StructuredLoss):
 def query_factor(view: TrainingView, counted: NDArray[np.bool_]) -> Vector:
     """Return the factor of each query that makes the risk a mean over the counted ones."""
     if view.sample_weight is not None:
-        raise MarginRankError.saying(
-            "Structured targets take no {sample_weight}, because a row stands once in a ranking.",
-            "Weigh whole queries with {query_weight}.",
-        )
+        raise MarginRankError.saying(*_NO_ROW_WEIGHTS)
     weight = np.ones(len(counted)) if view.query_weight is None else view.query_weight
     weight = np.where(counted, weight, 0.0)
     factor: Vector = weight / weight.sum()
