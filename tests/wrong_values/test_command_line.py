@@ -42,6 +42,7 @@ ARGUMENTS = {
     "predict": ["model.mrk", "data.txt"],
     "report": ["--test", "data.txt", "scores.txt", "-o", "report.html", "--no-path"],
     "sample": ["sample", "--overwrite"],
+    "select": ["data.txt", "--features", "1"],
     "train": ["data.txt", "-o", "new.mrk"],
 }
 

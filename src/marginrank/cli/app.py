@@ -33,6 +33,7 @@ COMMANDS = {
     "predict": "Score the rows of DATA with MODEL, in their order.",
     "report": "Write a page to look at, in one HTML file, about data, models and scores.",
     "sample": "Write a small search collection to DIR, to try the other commands on.",
+    "select": "Choose features of DATA one after the other, and show what each adds.",
     "train": "Train a ranker on DATA and write the model to a file.",
     "tune": "Search for the best alpha on DATA, and show the whole search.",
 }

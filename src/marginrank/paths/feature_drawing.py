@@ -43,9 +43,9 @@ def draw_features(
     below.set_ylabel(metric)
     counts = np.arange(1, len(labels) + 1)
     step = -(-len(counts) // _NAMED_AT_MOST)
-    names = [f"{label}  {k}" for k, label in zip(counts, labels, strict=True)]
+    names = [f"{k}. {label}" for k, label in zip(counts, labels, strict=True)]
     below.set_xticks(counts[::step], names[::step], rotation=90, fontsize="small")
-    below.set_xlabel(f"number of features, each with what it adds (leaving out {held_out} in turns)")
+    below.set_xlabel(f"number of features, and which is added (leaving out {held_out} in turns)")
     return figure
 
 

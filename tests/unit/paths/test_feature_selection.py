@@ -294,13 +294,13 @@ def test_picture_shows_every_feature_and_both_curves():
     chosen = rank_rls_selection(X, y, qid=qid, n_features=4)
     error, quality = chosen.plot().axes
     assert [text.get_text() for text in quality.get_xticklabels()] == [
-        f"f{column + 1}  {k}" for k, column in enumerate(chosen.features, 1)
+        f"{k}. f{column + 1}" for k, column in enumerate(chosen.features, 1)
     ]
     np.testing.assert_array_equal(error.lines[0].get_ydata(), chosen.curve)
     np.testing.assert_array_equal(quality.lines[0].get_ydata(), chosen.quality.values)
     names = [f"n{j}" for j in range(X.shape[1])]
     labels = chosen.plot(feature_names=names).axes[1].get_xticklabels()
-    assert labels[0].get_text() == f"n{chosen.features[0]}  1"
+    assert labels[0].get_text() == f"1. n{chosen.features[0]}"
 
 
 def test_verbose_tells_of_every_feature(capsys):

@@ -98,15 +98,19 @@ _VALIDATE: Decorator = option(
     type=click.Path(),
     help="Validation data: to select on, and to report on.",
 )
+normalize: Decorator = option(
+    "--normalize",
+    group="Data",
+    type=click.Choice(["none", "query"]),
+    default="none",
+    show_default=True,
+    help="LETOR's min-max within each query; the model remembers it.",
+)
+weights: Decorator = option(
+    "--weights", group="Data", type=click.Path(dir_okay=False), help="One weight a row, one a line."
+)
 _DATA: tuple[Decorator, ...] = (
-    option(
-        "--normalize",
-        group="Data",
-        type=click.Choice(["none", "query"]),
-        default="none",
-        show_default=True,
-        help="LETOR's min-max within each query; the model remembers it.",
-    ),
+    normalize,
     option(
         "--pairs",
         group="Data",
@@ -114,7 +118,7 @@ _DATA: tuple[Decorator, ...] = (
         help="Learn from a CSV of winner,loser[,weight[,margin]] in place of labels.",
     ),
     options.pairs_by,
-    option("--weights", group="Data", type=click.Path(dir_okay=False), help="One weight a row, one a line."),
+    weights,
     options.ignore_unknown,
     reading_options(),
 )
@@ -134,6 +138,19 @@ def file_options(metric: Decorator) -> Decorator:
         return with_options(_VALIDATE, metric, *_DATA, options.flavor)(wrapped)
 
     return decorate
+
+
+def labelled_files(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of labelled rows alone; the command gets ``files``."""
+
+    @functools.wraps(command)
+    def wrapped(**parameters: Any) -> Any:
+        given = {name: parameters.pop(name) for name in ("data", "weights", "normalize", "reading")}
+        files = TrainingFiles(pairs=None, pairs_by="auto", eval_set=None, ignore_unknown=False, **given)
+        files.check()
+        return command(files=files, **parameters)
+
+    return with_options(normalize, weights, reading_options())(wrapped)
 
 
 def training_files(command: Callable[..., Any]) -> Callable[..., Any]:
