@@ -9,8 +9,9 @@ import numpy as np
 from constrained_claims import CONSTRAINED
 from fitted_claims import ESTIMATORS
 from path_claims import PATHS
+from row_space_claims import ROW_SPACES
 
-KINDS = {**ESTIMATORS, **PATHS, **CONSTRAINED}
+KINDS = {**ESTIMATORS, **PATHS, **CONSTRAINED, **ROW_SPACES}
 CLASSES = [(kind, hardness) for kind in KINDS for hardness in ("mild", "hard")]
 #: Problems of an ordinary test run.
 IN_EVERY_RUN = 120

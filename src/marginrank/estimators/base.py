@@ -188,7 +188,7 @@ class Ranker(FittedRanker):
             trainer = trainers[0]
             recorder = Recorder(sets, trainer.problem.space, trainer.patience) if sets else None
             start = getattr(self, "coef_", None) if self.warm_start else None
-            return OneAlpha(trainer, Place(float(self.alpha), start), callbacks, recorder)
+            return OneAlpha(trainer, Place(float(self.alpha), start, alone=True), callbacks, recorder)
         if sets:
             return SearchOnSet(trainers, search, callbacks, sets[-1])
         return SearchByFolds(trainers, search, callbacks, problem.folds(search, self.n_jobs))

@@ -140,8 +140,7 @@ class Certificate:
     def cut(self, point: Point) -> Vector:
         """Add the plane of a point and return the smallest subgradient of the whole objective there."""
         self.observe(point)
-        slope = point.risk_gradient
-        self.planes.add(slope, point.risk - float(slope @ point.w), point.plane_rounding)
+        self.planes.cut(point)
         return self.subgradient(point)
 
     def subgradient(self, point: Point) -> Vector:

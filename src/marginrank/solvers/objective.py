@@ -19,6 +19,7 @@ from marginrank.designs.base import Design, Evaluation, ProductRounding, scores_
 from marginrank.losses.base import Loss
 from marginrank.rounding import LATER, TINY, UNIT, LossRounding, PlaneRounding, upward
 from marginrank.solvers.penalties import SQUARED_NORM, Penalty
+from marginrank.solvers.score_planes import ScorePlane
 from marginrank.types import Vector
 
 _SMALLEST_FUSED_STEP = 1e-3
@@ -172,6 +173,13 @@ def find_gradients(objective: Objective, points: Sequence[Point]) -> None:
         point._risk_gradient = gradient.copy()
 
 
+def plane_for(objective: Objective, plane: ScorePlane) -> tuple[Vector, float, PlaneRounding]:
+    """Return what a plane of the loss says about coefficients: a slope, an offset and their rounding."""
+    slope = objective.products.adjoint_steps * UNIT * plane.length + plane.slope_error
+    rounding = PlaneRounding(plane.taken_off, upward(slope) + TINY, plane.length)
+    return objective.adjoint(plane.gradient), plane.offset, rounding
+
+
 def combination(objective: Objective, weights: Sequence[float] | Vector, models: Sequence[Any]) -> Point:
     """Evaluate a combination of models whose scores are known, without a look at X.
 
@@ -287,6 +295,15 @@ class Point:
     def _tiny(self) -> float:
         """What numbers too small to be represented may have taken away."""
         return TINY if self.w.any() else 0.0
+
+    @property
+    def score_plane(self) -> ScorePlane:
+        """The plane of the loss at the scores of this point, taken as they are: it knows nothing of X."""
+        found, (_, length) = self._loss_rounding, self._sizes
+        g, p = self.score_gradient, self.scores
+        off = found.value + found.slope * float(np.abs(p).max()) + (length + found.slope) * found.shift
+        off += (len(p) + 8) * UNIT * float(np.abs(g) @ np.abs(p)) + 4.0 * UNIT * self.risk
+        return ScorePlane(g, self.risk - float(g @ p), upward(off) + TINY, upward(found.slope), length)
 
     def hvp(self, v: Vector) -> Vector:
         """Product of the Hessian of the objective with ``v``: a pass, and half of one more without scores."""

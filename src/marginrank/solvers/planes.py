@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import simplex_qp
 from marginrank.rounding import UNIT, PlaneRounding, upward
+from marginrank.solvers.base import Point
 from marginrank.solvers.penalties import SQUARED_NORM, Penalty
 from marginrank.solvers.penalties.squared_norm import longest
 from marginrank.solvers.plane_weights import MAX_QP_STEPS, improve_weights
-from marginrank.types import Vector
+from marginrank.types import Rows, Vector
 
 _T = TypeVar("_T", bound=np.generic)
 
@@ -119,6 +120,11 @@ class CuttingPlanes:
         self._last_active[n] = self._clock
         self._n = n + 1
 
+    def cut(self, point: Point) -> None:
+        """Add the plane of a point."""
+        slope = point.risk_gradient
+        self.add(slope, point.risk - float(slope @ point.w), point.plane_rounding)
+
     def bound(self, precision: float) -> float:
         """Return a lower bound of the optimum, at most ``precision`` below the best of these planes.
 
@@ -196,7 +202,11 @@ class CuttingPlanes:
         if not len(idle):
             return False
         oldest = idle[np.argsort(self._last_active[idle], kind="stable")][: max(1, self._capacity // 4)]
-        keep = np.setdiff1d(np.arange(self._n), oldest)
+        self._keep(np.setdiff1d(np.arange(self._n), oldest))
+        return True
+
+    def _keep(self, keep: Rows) -> None:
+        """Keep some planes, of ascending numbers, and drop the others."""
         n = len(keep)
         self._gram[:n, :n] = self._gram[np.ix_(keep, keep)]
         for array in (self._offsets, self._theta, self._last_active):
@@ -208,7 +218,6 @@ class CuttingPlanes:
             if new != old:
                 self._slopes[new] = self._slopes[old]
         self._n = n
-        return True
 
 
 def _grown(array: NDArray[_T], shape: tuple[int, ...]) -> NDArray[_T]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from marginrank.solvers import Callback, CuttingPlanes, Progress, Solver, SolverResult
+from marginrank.solvers.certificate import CertifiedSolver
 from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.solvers.knot_spacing import steps_between
 from marginrank.solvers.tracing import PathTracer, at_tolerance
@@ -15,6 +16,7 @@ from marginrank.training.descents import Descent, Watched
 from marginrank.training.fitting import Place, Solution
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
+from marginrank.training.row_space import row_space
 from marginrank.types import Array, Vector
 
 # With few features a pass costs about as much as one evaluation of the loss, and solvers know the curvature,
@@ -113,7 +115,13 @@ class CertifiedTrainer:
         start = None if place.start is None else self.problem.transform.transformed(place.start)
         if self._planes is None:
             self._planes = CuttingPlanes(place.alpha, objective.n_features, objective.penalty)
-        result = solver.minimize(objective, start, callback, self._planes, self._memories)
+        space = row_space(self.problem, solver, place.alpha) if place.alone and start is None else None
+        if space is None:
+            result = solver.minimize(objective, start, callback, self._planes, self._memories)
+        else:
+            assert isinstance(solver, CertifiedSolver)
+            heard = callback if callbacks else None
+            result = space.minimize(solver, objective, heard, self._planes, self._memories)
         result = replace(result, point=None)
         self._solution = Solution(place.alpha, result)
         self.passes += objective.passes

@@ -22,12 +22,14 @@ class Place(NamedTuple):
     """Where to fit: an alpha, and coefficients to start from, in raw units.
 
     ``n_iter`` is the number of iterations, where that is chosen, too; ``figure`` is what chose the place.
+    ``alone`` says that no other alpha will be fitted, which what is learnt here could help.
     """
 
     alpha: float
     start: Array | None = None
     n_iter: int | None = None
     figure: float | None = None
+    alone: bool = False
 
 
 class Solution(NamedTuple):
