@@ -14,12 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
+from sklearn.base import clone
 
 from marginrank.data import RankingData
+from marginrank.data.query_folds import dealt_by_size
 from marginrank.data.weights import moderate
 from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.model import RankingModel
 from marginrank.model.calibration import PairCalibration
+from marginrank.parameters import check_count
 from marginrank.types import Vector
 
 __all__ = ["PairCalibration", "calibrate"]
@@ -40,19 +43,24 @@ def calibrate(
     group: Any = None,
     sample_weight: Any = None,
     query_weight: Any = None,
+    cv: int | None = None,
 ) -> RankingModel:
     """Return the model with probabilities of pairs: ``calibrate(...).probability(a, b)`` is P(a above b).
 
     Parameters
     ----------
     model : ranker, pipeline or RankingModel
-        Fitted, on other queries than these.
+        Fitted, on other queries than these. With ``cv``, a ranker, which is trained here; it is not changed.
     X : array-like, sparse matrix, data frame or RankingData of shape (n_rows, n_features)
         Held-out rows, with the columns of the training rows.
     y : array-like of shape (n_rows,)
         Their labels; a ``RankingData`` brings its own.
     qid, group, sample_weight, query_weight : optional
         As in ``fit``. A pair weighs the product of the weights of its rows, times that of its query.
+    cv : int, optional
+        For want of held-out queries: train on all of these, and fit the probabilities to the scores that
+        rankers trained without a fold give to the queries of that fold, one fold of so many after the other.
+        Where ``alpha="auto"``, alpha is chosen once, on all.
 
     Returns
     -------
@@ -66,6 +74,9 @@ def calibrate(
     regression (Ayer et al., 1955) makes the shares of the bins rise; each bin counts one more pair, half of
     it in the right order, so that no probability is 0 or 1.
 
+    What the error of probabilities is on other queries depends on the number of held-out queries more than on
+    that of their pairs, because queries differ: with ``cv`` all of them train and all of them calibrate.
+
     Examples
     --------
     >>> from marginrank import RankSVM, calibrate
@@ -77,7 +88,6 @@ def calibrate(
     >>> model.probability(best, worst) > 0.9
     True
     """
-    fitted = model if isinstance(model, RankingModel) else _model_of(model)
     given = {"qid": qid, "group": group, "sample_weight": sample_weight, "query_weight": query_weight}
     if isinstance(X, RankingData):
         if y is not None or any(value is not None for value in given.values()):
@@ -89,8 +99,36 @@ def calibrate(
         data = RankingData(X, y, **given)
     if data.y is None:
         raise MarginRankError("X holds pairs and no y; calibrate compares with y.")
-    pairs = _held_out_pairs(fitted.predict(data), data)
-    return _with_calibration(fitted, _fitted(pairs))
+    if cv is None:
+        fitted = model if isinstance(model, RankingModel) else _model_of(model)
+        scores = fitted.predict(data)
+    else:
+        fitted, scores = _cross_fitted(model, data, check_count(cv, "cv", least=2, most=1000))
+    return _with_calibration(fitted, _fitted(_held_out_pairs(scores, data)))
+
+
+def _cross_fitted(ranker: Any, data: RankingData, n_folds: int) -> tuple[RankingModel, Vector]:
+    """Return the model of all rows, and scores of each row by a ranker that has not seen its query."""
+    if isinstance(ranker, type) or not all(hasattr(ranker, name) for name in ("to_model", "get_params")):
+        raise ParameterError("model", "a ranker of this library, where cv is given", ranker)
+    if data.query_ids is None or data.n_queries < n_folds:
+        raise MarginRankError.saying(
+            "Folds are of whole queries, and there are fewer of these than {cv=:d}: {n_queries:,}.",
+            "Give {qid} or {group}, or a smaller {cv}.",
+            cv=n_folds,
+            n_queries=data.n_queries,
+        )
+    base = clone(ranker).fit(data)
+    whole: RankingModel = base.to_model()
+    if base.get_params().get("alpha") == "auto":
+        base.set_params(alpha=float(base.alpha_))
+    sizes = np.diff(data.query_ptr)
+    fold_of_query = dealt_by_size(sizes, np.arange(data.n_queries), n_folds)
+    fold = data.in_original_order(np.repeat(fold_of_query, sizes))
+    scores = np.empty(data.n_rows)
+    for k in range(n_folds):
+        scores[fold == k] = clone(base).fit(data.subset(fold != k)).predict(data.subset(fold == k))
+    return whole, scores
 
 
 def _model_of(model: Any) -> RankingModel:

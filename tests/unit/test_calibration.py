@@ -154,3 +154,48 @@ def test_wrong_uses_are_sentences():
         calibrate(RANKER, X)
     with pytest.raises(MarginRankError, match="do not pass them again"):
         calibrate(RANKER, RankingData(X, Y, qid=QID), Y)
+
+
+def test_folds_train_on_all_queries_and_calibrate_by_rankers_that_have_not_seen_them():
+    ranker = RankSVM(alpha=1e-3)
+    data = RankingData(X[~TEST], Y[~TEST], qid=QID[~TEST])
+    model = calibrate(ranker, data, cv=4)
+    np.testing.assert_array_equal(model.coef, RankSVM(alpha=1e-3).fit(data).coef_)
+    assert not hasattr(ranker, "coef_")
+    i, _ = pairs_of(data)
+    assert model.calibration.n_pairs == len(i) // 2
+    test = RankingData(X[TEST], Y[TEST], qid=QID[TEST])
+    assert calibration_error(model, test) < 0.02
+
+
+def test_queries_that_trained_make_probabilities_too_sure_and_folds_do_not():
+    rng = np.random.default_rng(0)
+    rows, qid = rng.normal(size=(400, 60)), np.repeat(np.arange(40), 10)
+    labels = rng.integers(0, 2, size=400)  # nothing to learn, and 60 columns to learn it by heart
+    data, ranker = RankingData(rows, labels, qid=qid), RankSVM(alpha=1e-4)
+    learnt = calibrate(ranker.fit(data), data).calibration.probabilities
+    held = calibrate(ranker, data, cv=5).calibration.probabilities
+    assert learnt[-1] > 0.8
+    assert held[-1] < 0.65
+
+
+def test_folds_choose_alpha_once():
+    data = RankingData(X[TRAIN], Y[TRAIN], qid=QID[TRAIN])
+    model = calibrate(RankSVM(alpha="auto", alphas=[1e-3, 1e-1]), data, cv=3)
+    chosen = RankSVM(alpha="auto", alphas=[1e-3, 1e-1]).fit(data)
+    np.testing.assert_array_equal(model.coef, chosen.coef_)
+
+
+def test_wrong_folds_are_sentences():
+    few = RankingData(X[:36], Y[:36], qid=QID[:36])
+    with pytest.raises(
+        MarginRankError, match=r"fewer of these than cv=5: 3. Give qid or group, or a smaller cv"
+    ):
+        calibrate(RankSVM(), few, cv=5)
+    with pytest.raises(MarginRankError, match="Folds are of whole queries"):
+        calibrate(RankSVM(), X, Y, cv=5)
+    for wrong in (MODEL, RankSVM, make_pipeline(StandardScaler(), RankSVM())):
+        with pytest.raises(MarginRankError, match="model must be a ranker of this library, where cv"):
+            calibrate(wrong, X, Y, qid=QID, cv=2)
+    with pytest.raises(MarginRankError, match="cv must be"):
+        calibrate(RankSVM(), X, Y, qid=QID, cv=1)

@@ -451,7 +451,10 @@ def _model_calls(folder: Path) -> dict[str, list[Call]]:
         ],
         "RankingModel.load": [Call(marginrank.RankingModel.load, {"file": file})],
         "RankingModel.probability": [Call(calibrated.probability, {"a": X, "b": X[::-1]})],
-        "calibrate": [Call(calibrate, {"model": ranker, "X": MANY, "y": MANY[:, 0], "group": [20] * 5})],
+        "calibrate": [
+            Call(calibrate, {"model": ranker, "X": MANY, "y": MANY[:, 0], "group": [20] * 5}),
+            Call(calibrate, {"model": ranker, "X": MANY, "y": MANY[:, 0], "group": [20] * 5, "cv": 2}),
+        ],
         "calibration.PairCalibration": [
             Call(calibration.PairCalibration, {"differences": [1.0], "probabilities": [0.75], "n_pairs": 60})
         ],
