@@ -32,10 +32,20 @@ public:
     void scores(const std::int64_t* columns, const double* weights, std::int64_t count, double* out) {
         for (std::int64_t k = begin_; k < end_; ++k) {
             const Real* x = X_.row(rows_[k]);
-            double sum = 0.0;
-            for (std::int64_t s = 0; s < count; ++s)
-                sum += weights[s] * (static_cast<double>(x[columns[s]]) - first_[static_cast<std::size_t>(columns[s])]);
-            out[k - begin_] = sum;
+            const auto term = [&](std::int64_t s) {
+                const std::int64_t j = columns[s];
+                return weights[s] * (static_cast<double>(x[j]) - first_[static_cast<std::size_t>(j)]);
+            };
+            double a = 0.0, b = 0.0, c = 0.0, d = 0.0;  // one sum would wait for each of its additions
+            std::int64_t s = 0;
+            for (; s + 4 <= count; s += 4) {
+                a += term(s);
+                b += term(s + 1);
+                c += term(s + 2);
+                d += term(s + 3);
+            }
+            for (; s < count; ++s) a += term(s);
+            out[k - begin_] = (a + b) + (c + d);
         }
     }
 

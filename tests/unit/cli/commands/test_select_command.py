@@ -130,6 +130,25 @@ def test_predict_does_not_warn_of_missing_columns_that_are_not_used(run, folder,
     assert scores[0] == scores[1]
 
 
+def test_tables_need_only_the_columns_that_a_model_uses(run, folder, capsys):
+    run("train.csv", "--features", "2", "-o", "named.mrk")
+    model, few = str(folder / "named.mrk"), str(folder / "few.csv")
+    pd.read_csv(folder / "train.csv")[["qid", "stars", "bm25", "label"]].to_csv(few, index=False)
+    for arguments in (["predict", model], ["explain", model]):
+        said = []
+        for name in (str(folder / "train.csv"), few):
+            assert command([*arguments, name]) == 0
+            said.append(capsys.readouterr())
+        assert said[0] == said[1]
+        assert said[0].err == ""
+    assert command(["evaluate", few, model]) == 0
+    assert command(["compare", few, model, model]) == 0
+    pd.read_csv(few).drop(columns="stars").to_csv(few, index=False)
+    capsys.readouterr()
+    assert command(["predict", model, few]) == 1
+    assert "'stars'" in capsys.readouterr().err
+
+
 def test_a_ctrl_c_keeps_the_features_so_far_if_they_are_wanted(run, monkeypatch, capsys):
     choose, calls = QueryOut.choose, []
 
