@@ -24,7 +24,7 @@ from fitted_claims import (
 from path_claims import drawn_until_computed, interval
 from random_rows import draw_alpha, draw_rows
 
-from marginrank import RankSVM, StructuredRankSVM
+from marginrank import RankRLS, RankSVM, StructuredRankSVM
 from marginrank.io import write_dataset
 from marginrank.paths import rank_path, structured_rank_path
 
@@ -94,6 +94,32 @@ def sparse_or_bounded(rng, hard):
     return [constrained_claim(model, risk, repr(model), largest_gap=None if hard else model.tol)]
 
 
+def least_squares_within_bounds(rng, hard):
+    """Return the claim of least squares with an elastic net, bounds, or both, wherever the rows lie."""
+    rows = draw_rows(rng, hard=hard)
+    model = RankRLS(
+        draw_alpha(rng, hard=hard),
+        l1_ratio=one_of(rng, [0.0, 0.3, 0.9]),
+        bounds=draw_bounds(rng, rows.X),
+        tol=float(rng.choice([1e-2, 1e-3, 1e-6])),
+        scale=one_of(rng, [None, "auto", "standard", "minmax"]),
+    )
+    features, kind = rational_rows(rows.X), rng.random()
+    if kind < 0.25:
+        pairs, weight, margin = draw_pairs(rng, rows.X.shape[0])
+        quietly(model.fit_pairs, rows.X, pairs, weight=weight, magnitude=margin)
+        risk = pair_risk("least_squares", explicit_terms(features, pairs, weight, margin), rows.X.shape[1])
+    else:
+        if kind < 0.5:
+            with TemporaryDirectory() as folder:
+                data = write_dataset(f"{folder}/rows.mrd", rows.X, rows.y, chunk_rows=4, **rows.given)
+                quietly(model.fit, data)
+        else:
+            fitted(model, rows)
+        risk = query_risk("least_squares", features, queries_of(rows))
+    return [constrained_claim(model, risk, repr(model), largest_gap=None if hard else model.tol)]
+
+
 def structured_within_bounds(rng, hard):
     """Return the claim of a structured ranker with an elastic net, bounds, or both."""
     rows, options, risk = draw_structured(rng, hard)
@@ -110,27 +136,14 @@ def structured_within_bounds(rng, hard):
     return [constrained_claim(model, risk, repr(model), largest_gap=None if hard else model.tol)]
 
 
-def on_top_of_scores(rng, hard):
-    """Return the claim of a ranker with an offset: exactly, a column whose weight is fixed to 1."""
-    rows = draw_rows(rng, hard=hard)
-    loss, n_columns = one_of(rng, list(LOSS_SOLVERS)), rows.X.shape[1]
-    offset = rng.normal(size=rows.X.shape[0]) * 10.0 ** rng.uniform(-3, 0)
-    model = RankSVM(
-        loss,
-        alpha=draw_alpha(rng, hard=hard),
-        l1_ratio=one_of(rng, [0.0, 0.5]),
-        tol=float(rng.choice([1e-2, 1e-3, 1e-6])),
-        scale=one_of(rng, [None, "auto", "standard"]),
-        solver=one_of(rng, LOSS_SOLVERS[loss][:2]),
-    )
+def with_offset(model, rows, loss, offset, pairs=None):
+    """Return the claim of a fitted model with an offset: exactly, a column whose weight is fixed to 1."""
+    n_columns = rows.X.shape[1]
     wide = [(*row, added) for row, added in zip(rational_rows(rows.X), rational(offset), strict=True)]
-    if rng.random() < 0.3:
-        pairs, weight, margin = draw_pairs(rng, rows.X.shape[0])
-        quietly(model.fit_pairs, rows.X, pairs, weight=weight, margin=margin, offset=offset)
-        risk = pair_risk(loss, explicit_terms(wide, pairs, weight, margin), n_columns + 1)
-    else:
-        fitted(model, rows, offset=offset)
+    if pairs is None:
         risk = query_risk(loss, wide, queries_of(rows))
+    else:
+        risk = pair_risk(loss, explicit_terms(wide, *pairs), n_columns + 1)
     scale = np.ones(n_columns) if model.column_scale_ is None else model.column_scale_
     free = (None,) * n_columns
     exact = ConstrainedObjective(
@@ -142,6 +155,51 @@ def on_top_of_scores(rng, hard):
     )
     plain = claim_of(model, risk, repr(model), penalty=exact.scale)
     return [replace(plain, exact=exact, w=[*rational(model.coef_), Fraction(1)])]
+
+
+def on_top_of_scores(rng, hard):
+    """Return the claim of a ranker with an offset."""
+    rows = draw_rows(rng, hard=hard)
+    loss = one_of(rng, list(LOSS_SOLVERS))
+    offset = rng.normal(size=rows.X.shape[0]) * 10.0 ** rng.uniform(-3, 0)
+    model = RankSVM(
+        loss,
+        alpha=draw_alpha(rng, hard=hard),
+        l1_ratio=one_of(rng, [0.0, 0.5]),
+        tol=float(rng.choice([1e-2, 1e-3, 1e-6])),
+        scale=one_of(rng, [None, "auto", "standard"]),
+        solver=one_of(rng, LOSS_SOLVERS[loss][:2]),
+    )
+    pairs = None
+    if rng.random() < 0.3:
+        pairs, weight, margin = draw_pairs(rng, rows.X.shape[0])
+        quietly(model.fit_pairs, rows.X, pairs, weight=weight, margin=margin, offset=offset)
+        pairs = pairs, weight, margin
+    else:
+        fitted(model, rows, offset=offset)
+    return with_offset(model, rows, loss, offset, pairs)
+
+
+def least_squares_on_top_of_scores(rng, hard):
+    """Return the claim of least squares with an offset, by each of its solvers."""
+    rows = draw_rows(rng, hard=hard)
+    offset = rng.normal(size=rows.X.shape[0]) * 10.0 ** rng.uniform(-3, 0)
+    l1_ratio = one_of(rng, [0.0, 0.0, 0.5])
+    model = RankRLS(
+        draw_alpha(rng, hard=hard),
+        l1_ratio=l1_ratio,
+        tol=float(rng.choice([1e-2, 1e-3, 1e-6])),
+        scale=one_of(rng, [None, "auto", "standard"]),
+        solver="auto" if l1_ratio else one_of(rng, ["cg", "direct"]),
+    )
+    pairs = None
+    if rng.random() < 0.3 and model.solver != "direct":
+        pairs, weight, magnitude = draw_pairs(rng, rows.X.shape[0])
+        quietly(model.fit_pairs, rows.X, pairs, weight=weight, magnitude=magnitude, offset=offset)
+        pairs = pairs, weight, magnitude
+    else:
+        fitted(model, rows, offset=offset)
+    return with_offset(model, rows, "least_squares", offset, pairs)
 
 
 @drawn_until_computed
@@ -179,6 +237,8 @@ def path_of_sparse_models(rng, hard):
 CONSTRAINED = {
     "path_of_sparse_models": path_of_sparse_models,
     "on_top_of_scores": on_top_of_scores,
+    "least_squares_on_top_of_scores": least_squares_on_top_of_scores,
+    "least_squares_within_bounds": least_squares_within_bounds,
     "sparse_or_bounded": sparse_or_bounded,
     "structured_within_bounds": structured_within_bounds,
 }

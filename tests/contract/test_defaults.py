@@ -42,7 +42,14 @@ DEFAULTS = {
         **{"loss": "hinge", "alpha": 1e-4, "weighting": "pairs", "warm_start": False},
         **{"l1_ratio": 0.0, "bounds": None},
     },
-    "RankRLS": {**_SEARCH, **_RUN, "alpha": 1e-4, "regularization": "tikhonov"},
+    "RankRLS": {
+        **_SEARCH,
+        **_RUN,
+        "alpha": 1e-4,
+        "l1_ratio": 0.0,
+        "bounds": None,
+        "regularization": "tikhonov",
+    },
     "StructuredRankSVM": {
         **_SEARCH,
         **_RUN,

@@ -43,6 +43,7 @@ CONFIGURATIONS = [
     RankRLS(tol=1e-10),
     RankRLS("auto", alphas=[1.0, 0.1], cv=2, tol=1e-10, solver="cg"),
     RankRLS(scale="standard", tol=1e-10, solver="cg"),
+    RankRLS(alpha=0.1, l1_ratio=0.3, bounds=(-0.5, None), tol=1e-10),
     StructuredRankSVM(),
     StructuredRankSVM("map", scale="minmax"),
     StructuredRankSVM(l1_ratio=0.1, bounds=(-9, None)),
@@ -168,7 +169,7 @@ def test_defaults_are_those_that_users_were_promised():
     }
     assert RankSVM().get_params() == promised
     own = {"regularization": "tikhonov"}
-    not_theirs = ("loss", "weighting", "warm_start", "l1_ratio", "bounds")
+    not_theirs = ("loss", "weighting", "warm_start")
     theirs = {name: value for name, value in promised.items() if name not in not_theirs}
     assert RankRLS().get_params() == {**theirs, **own}
 

@@ -2,50 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 
 from marginrank.choices import LeastSquaresSolver, Regularization
-from marginrank.data.matrices import in_memory
 from marginrank.designs.scaling import ScaleSetting
-from marginrank.estimators.base import Ranker
+from marginrank.estimators.least_squares import LeastSquaresRanker
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.metrics import Metric
-from marginrank.parameters import check_choice
-from marginrank.solvers import Callback
-from marginrank.system.threads import resolve_threads
-from marginrank.training.alpha_searches import SearchByFolds
-from marginrank.training.direct import DirectTrainer, ExactElseIterated, LeaveQueryOut, direct_is_cheaper
-from marginrank.training.evaluation_sets import EvaluationSet
-from marginrank.training.fitting import Found, OneAlpha, Place, Row, Run
-from marginrank.training.least_squares import LeastSquaresTrainer
 from marginrank.training.problems import Problem
-from marginrank.training.recorder import Recorder
-from marginrank.training.selection import DEFAULT_METRIC, Rule, Search
+from marginrank.training.selection import DEFAULT_METRIC, Rule
 from marginrank.training.targets import split_targets
 
-_PATIENCE = 10
-_FOLDS = 5
 
-
-class RankRLS(Ranker):
+class RankRLS(LeastSquaresRanker):
     r"""Linear ranking by regularised least squares.
 
-    Minimises ``(1/m) ||L (X w - y)||^2 + alpha/2 ||w||^2``, where ``L`` subtracts the mean of each query: the
-    mean over queries, by size, of the squared differences between score differences and label differences of
-    all pairs of rows, tied ones included. No pair is formed, and sparse data stay sparse.
+    Minimises ``(1/m) ||L (X w - y)||^2 + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2)`` within
+    ``bounds``, by default ``(1/m) ||L (X w - y)||^2 + alpha/2 ||w||^2``, where ``L`` subtracts the mean of
+    each query: the mean over queries, by size, of the squared differences between score differences and label
+    differences of all pairs of rows, tied ones included. No pair is formed, and sparse data stay sparse.
 
     Parameters
     ----------
     alpha : float or "auto", default=1e-4
         Strength of the regularisation; :mod:`marginrank.regularization` converts from RLScore's. "auto"
         chooses from ``alphas`` by the ``eval_set`` of ``fit``, else by folds.
+    l1_ratio : float, default=0.0
+        Share of L1 in the penalty, at least 0 and below 1. L1 leaves features out: their weights are exactly
+        0. It is measured in the units of the scaled columns.
+    bounds : (lowest, highest), dict of such pairs, or None, default=None
+        What the weights in ``coef_`` may be, as in :class:`RankSVM`; ``(0, None)`` is non-negative least
+        squares.
     regularization : {"tikhonov", "early_stopping", "hybrid"}, default="tikhonov"
         "tikhonov" solves the problem; "early_stopping" sets alpha to 0 and stops conjugate gradients when the
         validation figure has not improved for ten iterations, keeping the best iterate; "hybrid" does both.
@@ -63,7 +55,7 @@ class RankRLS(Ranker):
         difference (``validation_diff_std_``).
     solver : {"auto", "cg", "direct"}, default="auto"
         Conjugate gradients; or one Gram matrix and its eigendecomposition, exact, for few features or rows.
-        "auto" takes what costs less.
+        "auto" takes what costs less; with ``l1_ratio`` or ``bounds`` it is quasi-Newton with a certificate.
     tol : float, default=1e-3
         Training stops when the objective is certified to be within this fraction of the optimum. Early
         stopping has no penalty that would bound one: there iterations end at a residual of this part of the
@@ -128,7 +120,7 @@ class RankRLS(Ranker):
         Value, bound, gap, passes, seconds and validation figure, at the start and after each iteration; of
         the smallest alpha, which takes longest.
     solver_ : str
-        "cg" or "direct".
+        "cg" or "direct"; "lbfgs" with ``l1_ratio`` or ``bounds``.
     n_pairs_ : int
         Pairs of rows of different labels (``fit_pairs``: pairs given).
     n_queries_ : int
@@ -161,16 +153,20 @@ class RankRLS(Ranker):
     0.91
     >>> model.coef_.round(1)
     array([ 3. , -1.9,  1. ,  0. ,  0.1])
-    """
 
-    #: What ``solver`` may be.
-    solvers: ClassVar[tuple[str, ...]] = get_args(LeastSquaresSolver)
-    _uses_size_of_labels = True
+    Few features, none of which may count against a row:
+
+    >>> sparse = RankRLS(alpha=0.5, l1_ratio=0.9, bounds=(0, None)).fit(X, y, qid=qid)
+    >>> np.flatnonzero(sparse.coef_), sparse.gap_ <= 1e-3
+    (array([0, 2]), True)
+    """
 
     def __init__(
         self,
         alpha: float | Literal["auto"] = 1e-4,
         *,
+        l1_ratio: float = 0.0,
+        bounds: Any = None,
         regularization: Regularization = "tikhonov",
         alphas: Any = None,
         metric: str | Metric = DEFAULT_METRIC,
@@ -184,6 +180,8 @@ class RankRLS(Ranker):
         verbose: int = 0,
     ) -> None:
         self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.bounds = bounds
         self.regularization = regularization
         self.alphas = alphas
         self.metric = metric
@@ -210,9 +208,11 @@ class RankRLS(Ranker):
         group: Any = None,
         sample_weight: Any = None,
         query_weight: Any = None,
+        offset: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
+        eval_offset: Any = None,
         eval_metric: Any = None,
         callbacks: Any = None,
     ) -> RankRLS:
@@ -229,12 +229,17 @@ class RankRLS(Ranker):
         qid, group, sample_weight, query_weight
             As in :class:`RankSVM`. A row of weight 2 counts as two equal rows; ``query_weight`` multiplies
             the squares of its query.
+        offset : array-like of shape (n_rows,) or str, optional
+            Scores of another ranker, in the order of the rows: the model is trained on the sum of both.
+            ``predict`` gives its part alone.
         eval_set : (X, y), RankingData, or a list of these, optional
             Rows to validate on; the last of them selects.
         eval_qid : array-like, or a list of these, optional
             Query ids of the rows of ``eval_set``.
         eval_group : array-like, or a list of these, optional
             Sizes of consecutive queries of ``eval_set``, instead of ``eval_qid``.
+        eval_offset : array-like, or a list of these, optional
+            What is added to the scores of the rows of ``eval_set`` before they are measured.
         eval_metric : str, Metric or a list of these, optional
             What to measure on ``eval_set``; by default ``metric``. The first one selects.
         callbacks : callable or list of callables, optional
@@ -249,12 +254,15 @@ class RankRLS(Ranker):
         """
 
         def read() -> Problem:
-            first, targets = split_targets(X, y)
+            rows, added = self._check_offset(X, offset)
+            first, targets = split_targets(rows, y)
+            targets = self._targets_with(targets, offset)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight}
-            data = self._labelled(X, first, qid, group=group, **weights)
-            return self._problem(data, LeastSquaresLoss, targets=targets)
+            data = self._labelled(rows, first, qid, group=group, **weights)
+            return self._with_offset(self._problem(data, LeastSquaresLoss, targets=targets), offset, added)
 
-        return self._fit(read, callbacks, eval_set, eval_metric, qid=eval_qid, group=eval_group)
+        described = {"qid": eval_qid, "group": eval_group, "offset": eval_offset}
+        return self._fit(read, callbacks, eval_set, eval_metric, **described)
 
     def fit_pairs(
         self,
@@ -264,9 +272,11 @@ class RankRLS(Ranker):
         ids: Any = None,
         magnitude: Any = None,
         weight: Any = None,
+        offset: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
+        eval_offset: Any = None,
         eval_metric: Any = None,
         callbacks: Any = None,
     ) -> RankRLS:
@@ -285,7 +295,7 @@ class RankRLS(Ranker):
             By how much the winner is better, at least 0; 1 by default.
         weight : array-like of shape (n_pairs,), optional
             Weights of the pairs, 1 by default.
-        eval_set, eval_qid, eval_group, eval_metric, callbacks
+        offset, eval_set, eval_qid, eval_group, eval_offset, eval_metric, callbacks
             As in ``fit``; the rows of ``eval_set`` have labels.
 
         Returns
@@ -306,86 +316,13 @@ class RankRLS(Ranker):
                 raise MarginRankError(
                     "The direct solver works within queries, and pairs have none. Use solver='cg' or 'auto'."
                 )
-            data = self._paired(X, pairs, ids, weight=weight, magnitude=magnitude)
-            return self._problem(data, LeastSquaresPreferences, from_pairs=True)
+            rows, added = self._check_offset(X, offset)
+            data = self._paired(rows, pairs, ids, weight=weight, magnitude=magnitude)
+            problem = self._problem(data, LeastSquaresPreferences, from_pairs=True)
+            return self._with_offset(problem, offset, added)
 
-        return self._fit(read, callbacks, eval_set, eval_metric, qid=eval_qid, group=eval_group)
-
-    def _check_parameters(self) -> Search:
-        check_choice("regularization", self.regularization, get_args(Regularization))
-        check_choice("solver", self.solver, self.solvers)
-        search = super()._check_parameters()
-        if self.solver == "direct" and self.regularization != "tikhonov":
-            raise MarginRankError(
-                f"regularization={self.regularization!r} stops iterations early, and the direct solver has "
-                "none. Use solver='cg', or regularization='tikhonov'."
-            )
-        return search
-
-    def _search(self) -> Search:
-        folds = _FOLDS if self.cv is None else self.cv
-        return Search(self.alphas, self.metric, folds, self.rule, self._resolution())
-
-    def _run(
-        self, problem: Problem, search: Search, sets: list[EvaluationSet], callbacks: list[Callback]
-    ) -> Run:
-        if not self._goes_direct(problem, search):
-            return self._by_iterations(problem, search, sets, callbacks)
-        exact = self._without_iterations(problem, search, sets, callbacks)
-        if self.solver == "direct":
-            return exact
-        iterated = partial(self._by_iterations, problem, search, sets, callbacks)
-        return ExactElseIterated(exact, iterated, float(self.tol))
-
-    def _goes_direct(self, problem: Problem, search: Search) -> bool:
-        if not in_memory(problem.data.X) and self.solver == "direct":
-            raise MarginRankError(
-                "The direct solver needs the rows in memory, and these are on disk. Use solver='cg' or "
-                "'auto', or train on data.in_memory()."
-            )
-        if self.solver != "auto" or self.regularization != "tikhonov":
-            return self.solver == "direct"
-        n_alphas = 1 if not self._searches() else 17 if search.alphas is None else len(search.alphas)
-        return direct_is_cheaper(problem, n_alphas)
-
-    def _without_iterations(
-        self, problem: Problem, search: Search, sets: list[EvaluationSet], callbacks: list[Callback]
-    ) -> Run:
-        trainer = DirectTrainer(problem, resolve_threads(self.n_jobs), float(self.tol))
-        if self._searches() and not sets and self.cv is None and problem.n_queries > 1:
-            return LeaveQueryOut(trainer, search, callbacks, self.n_jobs)
-        return self._run_by(lambda _: [trainer], problem, search, sets, callbacks)
-
-    def _by_iterations(
-        self, problem: Problem, search: Search, sets: list[EvaluationSet], callbacks: list[Callback]
-    ) -> Run:
-        patience = None if self.regularization == "tikhonov" else _PATIENCE
-        trainer = LeastSquaresTrainer(problem, float(self.tol), int(self.max_iter), patience)
-        no_alpha = self.regularization == "early_stopping"
-        if patience is None or (self._searches() and not no_alpha):
-            return self._run_by(lambda _: [trainer], problem, search, sets, callbacks)
-        alpha = 0.0 if no_alpha else float(self.alpha)
-        if sets:
-            recorder = Recorder(sets, problem.space, patience)
-            return OneAlpha(trainer, Place(alpha), callbacks, recorder)
-        # The number of iterations is found by folds.
-        folds = problem.folds(search, self.n_jobs)
-        return SearchByFolds([trainer], search, callbacks, folds, np.array([alpha]))
-
-    def _remember(self, rows: Sequence[Row], best: Row) -> None:
-        super()._remember(rows, best)
-        self.validation_table_ = best.selection.curve[:, None] if best.table is None else best.table
-        if best.n_iter is not None:
-            self.best_iteration_ = best.n_iter
-
-    def _keep(self, found: Found) -> None:
-        super()._keep(found)
-        direct = isinstance(found.trainer, DirectTrainer)
-        self.solver_ = "direct" if direct else "cg"
-        if found.recorder is not None and direct:
-            del self.best_iteration_
-        elif found.recorder is not None:
-            self.validation_table_ = np.array([found.recorder.curve])
+        described = {"qid": eval_qid, "group": eval_group, "offset": eval_offset}
+        return self._fit(read, callbacks, eval_set, eval_metric, **described)
 
     def _split_labels(self, X: Any, y: Any) -> tuple[Any, NDArray[np.float64] | None]:
         return split_targets(X, y)

@@ -80,10 +80,13 @@ class DirectTrainer:
     def path(self) -> SpectralPath:
         """The decomposition that gives the model of every alpha."""
         rows = centred_rows(self.problem, self._n_threads)
-        view, targets = self.problem.view, self.problem.target_rows
+        targets, offset = self.problem.target_rows, self.problem.offset_rows
+        labels = self.problem.view.y if targets is None else targets.T
         self.passes += 1.0
         self._sums = GramSums(rows)
-        return SpectralPath(centred_gram(rows, view.y if targets is None else targets.T, sums=self._sums))
+        return SpectralPath(
+            centred_gram(rows, labels if offset is None else labels - offset, sums=self._sums)
+        )
 
     def _gram_so_far(self) -> PartialGram | None:
         return None if self._sums is None else self._sums.so_far()
@@ -254,6 +257,8 @@ class LeaveQueryOut(AlphaSearch):
     def _measure(self, measuring: TargetEvaluators, alphas: Vector) -> None:
         for of_alpha in leave_query_out_scores(self._direct.path, alphas):
             # One alpha at a time: all of them at once would take as much memory as the scores again.
+            offset = self._direct.problem.offset_rows
+            of_alpha = of_alpha if offset is None else of_alpha + offset
             self._by_alpha.append(measuring.measure(of_alpha[None])[1][0])
 
     def _select(self, grid: Vector) -> Selection:

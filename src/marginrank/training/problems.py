@@ -164,14 +164,20 @@ class Problem:
             return self.targets
         return np.ascontiguousarray(self.targets[:, self.rows])
 
+    @property
+    def offset_rows(self) -> Vector | None:
+        """What is added to the scores, in the order of the loss; None where nothing is."""
+        return self.offset if self.offset is None or self.rows is None else self.offset[self.rows]
+
     @cached_property
     def loss(self) -> Loss:
         """The loss, with the offset of its rows where there is one."""
         made = self.make_loss(*((self._pairs, self.data.n_rows) if self.from_pairs else (self.view,)))
-        if self.offset is None:
+        offset = self.offset_rows
+        if offset is None:
             return made
         assert isinstance(made, NativeLoss)
-        return OffsetLoss(made, self.offset if self.rows is None else self.offset[self.rows])
+        return OffsetLoss(made, offset)
 
     @cached_property
     def transform(self) -> ColumnTransform:

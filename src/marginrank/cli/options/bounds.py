@@ -48,7 +48,7 @@ weight_options: tuple[Decorator, ...] = (
         "--l1-ratio",
         group="Model",
         type=click.FloatRange(0, 1, max_open=True),
-        help="Share of L1 in the penalty, which leaves features out (ranksvm, structured).  [default: 0]",
+        help="Share of L1 in the penalty, which leaves features out (not for kernel).  [default: 0]",
     ),
     option(
         "--bound",

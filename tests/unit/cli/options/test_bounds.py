@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from marginrank import RankingData, RankingModel, RankSVM, dump_letor
+from marginrank import RankingData, RankingModel, RankRLS, RankSVM, dump_letor
 from marginrank.cli.app import run as command
 
 NAMES = ["bm25", "clicks", "price", "9"]
@@ -46,6 +46,28 @@ def test_numbers_are_those_of_the_file(run, numbered, rows):
     expected = RankSVM(alpha=0.01, l1_ratio=0.5, bounds={0: (1, 1), 1: (0, None)}).fit(rows)
     np.testing.assert_allclose(coef, expected.coef_, atol=1e-12)
     assert coef[:2].tolist() == [1.0, 0.0]
+
+
+def test_least_squares_take_them_too(run, numbered, rows):
+    options = (
+        "--method",
+        "rankrls",
+        "--alpha",
+        "0.01",
+        "--bound",
+        "1=1",
+        "--l1-ratio",
+        "0.5",
+        "--non-negative",
+    )
+    coef, said = run(numbered, *options)
+    limits = {0: (1, 1), 1: (0, None), 2: (0, None), 3: (0, None)}
+    expected = RankRLS(0.01, l1_ratio=0.5, bounds=limits).fit(rows)
+    np.testing.assert_allclose(coef, expected.coef_, atol=1e-12)
+    assert coef[:2].tolist() == [1.0, 0.0]
+    assert "have a weight" in said
+    refused = run(numbered, *options, "--solver", "cg", code=1)
+    assert "--solver cg solves linear systems, and with --l1-ratio or --bound there are none" in refused
 
 
 def test_features_are_bounded_by_name_and_a_name_goes_before_a_number(run, named):
