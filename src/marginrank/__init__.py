@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from marginrank.estimators import KernelRankSVM as KernelRankSVM
     from marginrank.estimators import RankRLS, RankSVM, StructuredRankSVM
     from marginrank.feature_maps import FourierFeatures, NystroemFeatures
+    from marginrank.intervals import coefficient_intervals
     from marginrank.io import DiskDataset, dump_letor, load_letor, open_dataset, write_dataset
     from marginrank.model import RankingModel
     from marginrank.model_selection import QueryKFold, QueryShuffleSplit, ranking_scorer
@@ -51,6 +52,7 @@ _HOMES = {
     "RankingModel": "marginrank.model",
     "StructuredRankSVM": "marginrank.estimators",
     "calibrate": "marginrank.calibration",
+    "coefficient_intervals": "marginrank.intervals",
     "dump_letor": "marginrank.io",
     "inverse_propensity": "marginrank.clicks",
     "kernel_rank_path": "marginrank.paths",
@@ -102,6 +104,7 @@ __all__ = [
     "StructuredRankSVM",
     "__version__",
     "calibrate",
+    "coefficient_intervals",
     "dump_letor",
     "inverse_propensity",
     "kernel_rank_path",

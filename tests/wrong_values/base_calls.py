@@ -578,7 +578,7 @@ def _interval_calls() -> dict[str, list[Call]]:
     given = {"ranker": RankRLS(alpha=0.1), "data": DATA, "n_boot": 2}
     found = intervals.coefficient_intervals(**given)
     return {
-        "intervals.coefficient_intervals": [
+        "coefficient_intervals": [
             Call(intervals.coefficient_intervals, given),
             Call(intervals.coefficient_intervals, {**given, "ranker": RankSVM(alpha=0.1)}, ("tol",)),
         ],

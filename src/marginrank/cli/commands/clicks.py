@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import click
@@ -193,5 +194,11 @@ def _report(rows: RankingData, found: Any, files: dict[str, Any], as_json: bool)
             ("clicks", f"{found.n_clicks:,}, of them {found.n_clipped:,} at clipped propensities"),
             ("effective sample size", f"{found.effective_sample_size:,.1f} clicks"),
             ("propensities", shown + more),
+            *([] if files["weights"] is None else [("to train", _training(files["output"]))]),
         ]
     )
+
+
+def _training(path: str) -> str:
+    """Return the command that reads text with the weights beside it."""
+    return f"marginrank train {shlex.quote(path)} --format lightgbm -o model.mrk"

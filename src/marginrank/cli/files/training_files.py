@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,8 @@ from marginrank.cli.options import shared as options
 from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, Sentence, shown_path
+from marginrank.io import format_of
 from marginrank.metrics import Metric, parse_metric
 
 
@@ -59,6 +61,23 @@ class TrainingFiles:
             raise click.UsageError(
                 "--weights weighs labelled rows; give pairs their weights in the pairs file."
             )
+        if self.weights is None and self.pairs is None and self.reading.format is None:
+            self._warn_of_weights()
+
+    def _warn_of_weights(self) -> None:
+        """Warn of weights beside LETOR text, where ``marginrank clicks`` puts them, that are not read."""
+        for path in self.data:
+            beside = f"{path}.weight"
+            if path != "-" and format_of(path) == "letor" and os.path.isfile(beside):
+                warnings.warn(
+                    Sentence(
+                        "{beside!s} lies beside {path!s}, and its weights are not read.",
+                        "Take them with {format='lightgbm'} or {weights}; {format='letor'} leaves them out.",
+                        beside=shown_path(beside),
+                        path=shown_path(path),
+                    ),
+                    stacklevel=2,
+                )
 
     def _check_disk(self, kernel: bool) -> None:
         if kernel:

@@ -1,6 +1,7 @@
 """``marginrank clicks``: the weights of ``inverse_propensity``, in files that ``train`` takes."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -96,3 +97,17 @@ def test_wrong_uses_are_sentences(folder, capfd, arguments, sentence):
     assert sentence in said
     assert "Traceback" not in said
     assert not (folder / "train.txt").exists()
+
+
+def test_weights_that_training_would_not_read_are_warned_of(folder, capfd):
+    assert run(["clicks", "log.csv", "-o", "train.txt"]) == 0
+    assert "marginrank train train.txt --format lightgbm -o model.mrk" in capfd.readouterr().out
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        said = []
+        for more in ([], ["--format", "letor"], ["--format", "lightgbm"], ["--weights", "train.txt.weight"]):
+            assert run(["train", "train.txt", "-o", "model.mrk", *more]) == 0
+            said.append(capfd.readouterr().err)
+    sentence = "train.txt.weight lies beside train.txt, and its weights are not read. Take them with"
+    assert [sentence in one for one in said] == [True, False, False, False]
+    assert "--format lightgbm or --weights; --format letor leaves them out" in said[0]
