@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from marginrank.exceptions import InterruptedWarning, MarginRankError, Sentence
+from marginrank.exceptions import InterruptedWarning, MarginRankError, Sentence, ZeroModelWarning
 from marginrank.parameters import check_count, check_positive, check_verbose
 from marginrank.paths.arithmetic import check_path
 from marginrank.paths.linear_model import LinearRankPath
@@ -22,6 +22,7 @@ from marginrank.solvers.callbacks import check_callbacks
 from marginrank.solvers.tracing import PathTracer
 from marginrank.training.problems import Problem
 from marginrank.training.selection import MOST_ALPHAS
+from marginrank.training.zero_models import no_feature_at
 
 # alpha_min by default, of alpha_max. With L1 that is where the first feature enters, and three decades below
 # nearly all have a weight that ever get one.
@@ -61,6 +62,8 @@ def certified_path(
         else:
             path = _solved(problem, top, bottom, eps, n_jobs, listeners, origin, count)
     _warn(path)
+    if problem.settings.l1_ratio > 0.0 and path.alpha_min_ < path.alpha_max_:
+        _warn_of_zero(problem, path)
     return path
 
 
@@ -133,6 +136,14 @@ def _solved(
     )
     path.n_passes_ = found.passes
     return path
+
+
+def _warn_of_zero(problem: Problem, path: LinearRankPath | SolvedRankPath) -> None:
+    """Say that L1 left no feature on the whole path, if it did."""
+    within = problem.settings.within(np.zeros(path.coefs.shape[1]))
+    said = None if np.any(path.coefs[-1] != within) else no_feature_at(problem, path.alpha_min_)
+    if said is not None:
+        warnings.warn(said, ZeroModelWarning, stacklevel=4)
 
 
 def _nothing(status: str, eps: float, top: float) -> BaseException:

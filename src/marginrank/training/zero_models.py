@@ -9,6 +9,7 @@ import numpy as np
 from marginrank.exceptions import Sentence
 from marginrank.solvers import Progress, SolverResult
 from marginrank.training.fitting import Found, Place, Trainer
+from marginrank.training.problems import Problem
 
 #: "fits": w = 0 is not known to be the best model. "unknown": it is, but for neither reason as far as known.
 Verdict: TypeAlias = Literal["fits", "degenerate", "alpha", "unknown"]
@@ -69,13 +70,25 @@ def left_without_features(found: Found) -> Sentence | None:
     coef = found.coef
     if np.any(coef != settings.within(np.zeros_like(coef))):
         return None
-    largest = problem.largest_alpha()
-    if not 0.0 < largest < np.inf:
+    return no_feature_at(problem, found.alpha)
+
+
+def no_feature_at(problem: Problem, alpha: float) -> Sentence | None:
+    """Return what to say where L1 leaves no feature at an alpha: the largest one at which one remains."""
+    largest, settings = problem.largest_alpha(), problem.settings
+    if np.isinf(largest):
         return None
+    if largest == 0.0:
+        why = "the {bounds} allow none of the weights that lower the loss"
+        reason = why if settings.is_bounded else "the features pull in no direction"
+        return Sentence(
+            f"No feature is left at any {{alpha}}: {reason}.",
+            "Change the {bounds}." if settings.is_bounded else "Look for contradicting labels or pairs.",
+        )
     return Sentence(
-        "No feature is left at {alpha=:.3g} with {l1_ratio=:g}: the first one enters below {largest:.3g}.",
+        "No feature is left at {alpha=:.6g} with {l1_ratio=:g}: the first one enters below {largest:.6g}.",
         "Use a smaller {alpha}, or {alpha='auto'}.",
-        alpha=found.alpha,
+        alpha=alpha,
         l1_ratio=settings.l1_ratio,
         largest=largest,
     )

@@ -156,6 +156,16 @@ def test_a_penalty_that_leaves_no_feature_names_the_alpha_at_which_one_enters(lo
         assert RankSVM(loss, alpha=1.01 * first, l1_ratio=0.5, tol=1e-9).fit(**fit).n_features_used_ == 0
 
 
+def test_bounds_against_every_feature_are_named_where_l1_leaves_none():
+    X = np.arange(12.0).reshape(6, 2)
+    with pytest.warns(ZeroModelWarning, match="at any alpha: the bounds allow none of the weights"):
+        model = RankSVM(alpha=0.1, l1_ratio=0.5, bounds=(None, 0)).fit(X, np.arange(6))
+    assert not model.coef_.any()
+    same = np.array([[1.0, 2.0], [1.0, 2.0]])
+    with pytest.warns(ZeroModelWarning, match="at any alpha: the features pull in no direction"):
+        RankSVM(alpha=0.1, l1_ratio=0.5).fit(same, [0, 1])
+
+
 def test_auto_alpha_searches_below_the_alpha_of_the_first_feature(recwarn):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 10))

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from marginrank import RankingData, RankSVM, rank_path, structured_rank_path
 from marginrank.designs.compared import column_scale
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, ZeroModelWarning
 from marginrank.metrics import evaluate
 from marginrank.paths import LinearRankPath, SolvedRankPath
 from penalized_oracle import PenalizedPairs, box, pair_differences
@@ -216,6 +216,15 @@ def test_the_picture_names_features_in_the_order_in_which_they_enter():
     # At the largest alpha no feature has a weight, and there is nothing to draw.
     nothing = rank_path(X, y, qid=qid, l1_ratio=0.9, n_alphas=1).plot()
     assert len(nothing.axes[0].lines) == 0
+
+
+def test_a_path_that_ends_before_the_first_feature_says_where_one_enters():
+    X, y, qid = rows()
+    with pytest.warns(ZeroModelWarning, match=r"is left at alpha=50 .*enters below [0-9.]+\. Use") as said:
+        path = rank_path(X, y, qid=qid, l1_ratio=0.9, alpha_max=100.0, alpha_min=50.0, n_alphas=3)
+    assert not path.coefs.any()
+    first = float(str(said[0].message).split("below ")[1].split(". Use")[0])
+    assert first == pytest.approx(rank_path(X, y, qid=qid, l1_ratio=0.9).alpha_max_, rel=1e-5)
 
 
 @pytest.mark.parametrize(
