@@ -157,11 +157,11 @@ def with_offset(model, rows, loss, offset, pairs=None):
     return [replace(plain, exact=exact, w=[*rational(model.coef_), Fraction(1)])]
 
 
-def on_top_of_scores(rng, hard):
+def on_top_of_scores(rng, hard, decades=(-3, 0)):
     """Return the claim of a ranker with an offset."""
     rows = draw_rows(rng, hard=hard)
     loss = one_of(rng, list(LOSS_SOLVERS))
-    offset = rng.normal(size=rows.X.shape[0]) * 10.0 ** rng.uniform(-3, 0)
+    offset = rng.normal(size=rows.X.shape[0]) * 10.0 ** rng.uniform(*decades)
     model = RankSVM(
         loss,
         alpha=draw_alpha(rng, hard=hard),
@@ -202,6 +202,11 @@ def least_squares_on_top_of_scores(rng, hard):
     return with_offset(model, rows, "least_squares", offset, pairs)
 
 
+def on_top_of_large_scores(rng, hard):
+    """Return the claim of a ranker with a large offset, which often leaves next to nothing to be lost."""
+    return on_top_of_scores(rng, hard, (0, 15))
+
+
 @drawn_until_computed
 def path_of_sparse_models(rng, hard):
     """Return claims of some models of a path with an elastic net, bounds, or both."""
@@ -236,6 +241,7 @@ def path_of_sparse_models(rng, hard):
 
 CONSTRAINED = {
     "path_of_sparse_models": path_of_sparse_models,
+    "on_top_of_large_scores": on_top_of_large_scores,
     "on_top_of_scores": on_top_of_scores,
     "least_squares_on_top_of_scores": least_squares_on_top_of_scores,
     "least_squares_within_bounds": least_squares_within_bounds,

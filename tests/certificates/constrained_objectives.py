@@ -85,6 +85,9 @@ class ConstrainedObjective:
 
     def optimum(self, alpha):
         """Return the optimum, enclosed."""
+        none = [p.nearest(Fraction(0)) for p in self.penalty(alpha)]
+        if self.value(none, alpha) == 0:  # an offset or fixed weights may leave nothing to be lost
+            return Optimum(none, Fraction(0), Fraction(0))
         if isinstance(self.risk, BlockRisk):
             return self._by_blocks(alpha)
         return self._by_active_sets(alpha)
