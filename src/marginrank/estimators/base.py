@@ -232,6 +232,7 @@ class Ranker(FittedRanker):
     def _with_offset(self, problem: Problem, given: Any, offset: Any) -> Problem:
         """Return a problem with scores that are added before the loss; ``given`` may name a column."""
         self._named_columns = {**self._named_columns, **({"offset": given} if isinstance(given, str) else {})}
+        self._on_offset = offset is not None
         return replace(problem, offset=gate.check_offset(offset, problem.data.n_rows))
 
     def _paired(self, X: Any, pairs: Any, ids: Any, **by_pair: Any) -> RankingData:

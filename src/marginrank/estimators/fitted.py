@@ -61,6 +61,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     _trained_on_queries: bool
     #: The columns of a frame that ``fit`` took for something else than features, by argument.
     _named_columns: Mapping[str, str] = MappingProxyType({})
+    _on_offset = False
     #: Whether coefficients are weights of the columns of X, not of features made of them.
     _weighs_columns: ClassVar[bool] = True
 
@@ -138,6 +139,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
                 "parameters": parameters,
                 "library_version": version("marginrank"),
                 **figures,
+                **({"offset": True} if self._on_offset else {}),
                 **self._convergence(),
             },
         )

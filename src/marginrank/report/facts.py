@@ -15,7 +15,7 @@ from marginrank.model import RankingModel
 
 _SHOWN = 8
 #: What is known of training, in the words of the fitted attributes.
-_TRAINING = ("alpha", "objective", "lower_bound", "gap", "n_iter", "n_pairs", "n_queries", "scale")
+_TRAINING = ("alpha", "objective", "lower_bound", "gap", "n_iter", "n_pairs", "n_queries", "scale", "offset")
 _COUNTS = (("queries", "query"), ("pairs", "pair"))
 
 
@@ -132,6 +132,8 @@ def model_facts(report: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("trained on", ", ".join(counts)))
     if training.get("scale"):
         facts.append(("scale", f"{training['scale']}, folded into the model"))
+    if training.get("offset"):
+        facts.append(("offset", "trained on top of other scores; add them to those of the model"))
     return facts
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from click.core import ParameterSource
 
 from marginrank.cli import interrupts
-from marginrank.cli.command import MOST_USED, Command, option
+from marginrank.cli.command import MOST_USED, Command, option, with_options
 from marginrank.cli.commands.evaluate import measure, print_evaluation, summary
 from marginrank.cli.files.columns import UsedColumns, used_columns
+from marginrank.cli.files.offsets import Offsets, offset_options, on_top
 from marginrank.cli.files.training_files import TrainingFiles, check_outputs, file_options
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.bounds import names_features, set_bounds
@@ -55,6 +56,7 @@ _WORKERS = ("workers", "workers_left", "repeated")
 )
 @training_over_workers
 @file_options(options.metric)
+@with_options(*offset_options)
 @method_options
 @refit_option
 @option("--keep-partial", group="Output", is_flag=True, help="After Ctrl-C, write the best model so far.")
@@ -76,6 +78,8 @@ def train(
     metrics: tuple[str, ...],
     flavor: str,
     method: str | None,
+    offset: str | None,
+    eval_offset: str | None,
     refit: bool,
     keep_partial: bool,
     random_state: int,
@@ -97,6 +101,7 @@ def train(
       marginrank train train.txt -o model.mrk --target ndcg@10
       marginrank train train.txt -o model.mrk --kernel rbf --approximation fourier --components 2000
       marginrank train docs.txt --pairs preferences.csv -o model.mrk
+      marginrank train train.csv --offset bm25 --l1-ratio 0.9 -o on-top.mrk
       marginrank train train.mrd -o model.mrk --dask tcp://scheduler:8786 --checkpoint train.journal
     """
     check_outputs(files, output, None if job is None else job.checkpoint)
@@ -107,10 +112,12 @@ def train(
     if refit:
         check_refit(files, parameters, over_workers=job is not None)
     ranker = make_ranker(method, parameters | _selection(metrics, flavor), n_jobs, random_state)
+    offsets = Offsets(offset, eval_offset)
+    offsets.check(validate=files.eval_set, refit=refit)
     if job is None:
-        done = _train_here(ranker, files, keep_partial, linear=method != "kernel", refit=refit)
+        done = _train_here(ranker, files, offsets, keep_partial, linear=method != "kernel", refit=refit)
     else:
-        done = job.train(ranker, files, selects=selects(ranker), keep_partial=keep_partial)
+        done = job.train(ranker, files, offsets, selects=selects(ranker), keep_partial=keep_partial)
     final = ranker if done.final is None else done.final
     model = RankingModel.from_estimator(final, query_normalization=files.query_normalization)
     if done.used is not None:
@@ -131,7 +138,9 @@ def train(
         print_facts(_facts(report))
         if found is not None:
             click.echo()
-            print_evaluation(f"on {files.eval_set}{', before it was trained on' if refit else ''}", found)
+            with_offset = "" if offset is None else ", with the offset"
+            before = ", before it was trained on" if refit else ""
+            print_evaluation(f"on {files.eval_set}{with_offset}{before}", found)
     return interrupts.INTERRUPTED if done.interrupted else 0
 
 
@@ -143,9 +152,10 @@ def _selection(metrics: tuple[str, ...], flavor: str) -> dict[str, Any]:
 
 
 def _train_here(
-    ranker: Any, files: TrainingFiles, keep_partial: bool, *, linear: bool, refit: bool
+    ranker: Any, files: TrainingFiles, offsets: Offsets, keep_partial: bool, *, linear: bool, refit: bool
 ) -> Trained:
     rows, validation = files.read(kernel=not linear)
+    rows, more, held = offsets.taken(rows, validation, files.reading.first_feature)
     used = used_columns(rows) if linear and not names_features(ranker) else UsedColumns(None, rows.n_features)
     set_bounds(ranker, rows, files.reading.first_feature)
     known, known_validation = used.of(rows), None if validation is None else used.of(validation)
@@ -153,12 +163,16 @@ def _train_here(
         check_rows(files, rows, validation)
     eval_set = known_validation if selects(ranker) else None
     fit = ranker.fit if rows.pairs is None else ranker.fit_pairs
+    more |= {} if held is None or eval_set is None else {"eval_offset": held}
     started = perf_counter()
     with interrupts.orderly(writes=False):
         interrupted = train_with_bar(
-            ranker, selects_by(ranker), lambda bar: fit(known, eval_set=eval_set, callbacks=bar), keep_partial
+            ranker,
+            selects_by(ranker),
+            lambda bar: fit(known, eval_set=eval_set, callbacks=bar, **more),
+            keep_partial,
         )
-        scores = None if known_validation is None else ranker.predict(known_validation).tolist()
+        scores = None if known_validation is None else on_top(ranker.predict(known_validation), held)
         final = None
         if refit and known_validation is not None and not interrupted:
             final, rows = refitted(ranker, files, known, known_validation)

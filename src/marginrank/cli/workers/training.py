@@ -14,6 +14,7 @@ import click
 from marginrank.cli import interrupts
 from marginrank.cli.command import option, with_options
 from marginrank.cli.files.columns import UsedColumns, aligned
+from marginrank.cli.files.offsets import Offsets, on_top
 from marginrank.cli.files.reading import labelled, read_data, with_pairs, with_weights
 from marginrank.cli.files.training_files import TrainingFiles
 from marginrank.cli.options.bounds import set_bounds
@@ -91,18 +92,24 @@ class WorkerJob:
         if self.resume is not None and not os.path.exists(self.resume):
             raise MarginRankError(f"{self.resume}: there is no checkpoint to go on from.")
 
-    def train(self, ranker: Any, files: TrainingFiles, *, selects: bool, keep_partial: bool) -> Trained:
+    def train(
+        self, ranker: Any, files: TrainingFiles, offsets: Offsets, *, selects: bool, keep_partial: bool
+    ) -> Trained:
         """Train a ranker in place, and score the validation rows."""
         with self.workers.connected() as cluster:
             cluster.checkpoint = self.journal
             at_first = len(cluster.workers())
             rows = self._rows(files, cluster)
             validation = None if files.eval_set is None else _validation(files, rows, cluster)
-            set_bounds(ranker, rows, files.reading.first_feature)
+            first = files.reading.first_feature
+            set_bounds(ranker, rows, first)
+            held_out = None if validation is None else _features(validation)
+            _, more, held = offsets.taken(rows, held_out, first)
+            more |= {} if held is None or not selects else {"eval_offset": held}
             started = perf_counter()
-            interrupted = self._fit(ranker, rows, validation if selects else None, keep_partial)
+            interrupted = self._fit(ranker, rows, validation if selects else None, keep_partial, more)
             seconds = perf_counter() - started
-            scores = None if validation is None else ranker.predict(_features(validation)).tolist()
+            scores = None if held_out is None else on_top(ranker.predict(held_out), held)
             return Trained(
                 rows,
                 validation.known if isinstance(validation, WorkerRows) else validation,
@@ -123,7 +130,9 @@ class WorkerJob:
             known = with_pairs(known, files.pairs, files.pairs_by)
         return RemoteData.like(known, remote.X)
 
-    def _fit(self, ranker: Any, rows: RemoteData, validation: Any, keep_partial: bool) -> bool:
+    def _fit(
+        self, ranker: Any, rows: RemoteData, validation: Any, keep_partial: bool, more: dict[str, Any]
+    ) -> bool:
         from marginrank.distributed.training import fit_on_workers
 
         eval_set = None if validation is None else _features(validation)
@@ -133,7 +142,7 @@ class WorkerJob:
                 ranker,
                 selects_by(ranker),
                 lambda bar: fit_on_workers(
-                    ranker, rows, eval_set, self.journal, resume=resume, callbacks=bar
+                    ranker, rows, eval_set, self.journal, resume=resume, callbacks=bar, **more
                 ),
                 keep_partial,
             )
