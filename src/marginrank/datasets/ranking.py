@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ _MOST_QUERIES = 100_000_000
 _MOST_FEATURES = 10_000_000
 # Each level is this share of those below and itself: most judged rows are not relevant.
 _SHARE_OF_LEVEL = 0.5
+_INFORMATIVE = 5
 
 
 class _Columns(NamedTuple):
@@ -37,7 +39,7 @@ def make_ranking(
     rows_per_query: int | tuple[int, int] = (5, 30),
     n_features: int = 20,
     *,
-    n_informative: int = 5,
+    n_informative: int | None = None,
     n_redundant: int = 0,
     n_query_features: int = 0,
     n_levels: int | None = 5,
@@ -61,8 +63,8 @@ def make_ranking(
     n_features : int, default=20
         Number of columns: first the informative, then the redundant and the query-level ones; the others are
         noise.
-    n_informative : int, default=5
-        Columns that utilities depend on.
+    n_informative : int, optional
+        Columns that utilities depend on; by default 5, or what the others leave of fewer.
     n_redundant : int, default=0
         Columns that are linear combinations of the informative ones.
     n_query_features : int, default=0
@@ -102,13 +104,15 @@ def make_ranking(
     """
     n_queries = check_count(n_queries, "n_queries", most=_MOST_QUERIES)
     low, high = _check_sizes(rows_per_query)
+    if n_informative is None:
+        n_informative = _informative_by_default(n_features, n_redundant, n_query_features)
     columns = _check_columns(n_features, n_informative, n_redundant, n_query_features)
     if n_levels is not None:
         n_levels = check_count(n_levels, "n_levels", least=2, most=1000)
     noise = check_number(noise, "noise", least=0.0)
     raw_scales, return_coef = check_flag(raw_scales, "raw_scales"), check_flag(return_coef, "return_coef")
     rng = np.random.default_rng(check_seed(random_state, np.random.Generator))
-    _check_size(n_queries * high, n_features)
+    _check_size(n_queries * high, sum(columns))
     sizes = rng.integers(low, high, n_queries, endpoint=True)
     qid = np.repeat(np.arange(n_queries), sizes)
     X, coef = _features(rng, columns, qid)
@@ -121,6 +125,13 @@ def make_ranking(
         X, coef = _in_raw_units(rng, X, coef)
     y = utilities if n_levels is None else _levels(utilities, n_levels)
     return (X, y, qid, coef) if return_coef else (X, y, qid)
+
+
+def _informative_by_default(n_features: Any, *others: Any) -> int:
+    """Return how many columns inform where nobody says: at least one, and what is wrong is said later."""
+    if not all(isinstance(count, Integral) for count in (n_features, *others)):
+        return _INFORMATIVE
+    return int(min(_INFORMATIVE, max(1, n_features - sum(others))))
 
 
 def _features(rng: np.random.Generator, columns: _Columns, qid: Rows) -> tuple[Array, Vector]:

@@ -69,3 +69,16 @@ def test_more_columns_of_some_kind_than_there_are_is_a_sentence():
         make_ranking(rows_per_query=(5, 2))
     with pytest.raises(MarginRankError, match="GB of memory"):
         make_ranking(10**8, 10**6)
+
+
+@pytest.mark.parametrize(
+    ("n_features", "others", "expected"), [(20, {}, 5), (3, {}, 3), (6, {"n_redundant": 4}, 2)]
+)
+def test_few_columns_inform_as_far_as_there_is_room(n_features, others, expected):
+    _, _, _, coef = make_ranking(5, 4, n_features, return_coef=True, **others)
+    assert np.count_nonzero(coef) == expected
+
+
+def test_no_room_for_a_column_that_informs_is_refused():
+    with pytest.raises(MarginRankError, match="n_features=3 must be at least n_informative=1"):
+        make_ranking(5, 4, 3, n_redundant=3)
