@@ -20,7 +20,13 @@ from marginrank.exceptions import MarginRankError, ZeroModelWarning
 from marginrank.feature_maps import FourierFeatures, NystroemFeatures
 from marginrank.losses import QUERY_LOSSES
 from marginrank.metrics import evaluate, pairwise_error
-from marginrank.paths import kernel_rank_path, rank_path, rank_rls_path, structured_rank_path
+from marginrank.paths import (
+    kernel_rank_path,
+    rank_path,
+    rank_rls_path,
+    rank_rls_selection,
+    structured_rank_path,
+)
 
 _RNG = np.random.default_rng(0)
 _QID = np.arange(60) // 10
@@ -115,6 +121,16 @@ def _fourier(kernel: str, **parameters: Any) -> Callable[..., list[Any]]:
     return _maps(lambda: FourierFeatures(kernel, n_components=15, random_state=0, **parameters))
 
 
+def _selects(*, queries: bool = True, **parameters: Any) -> Callable[..., list[Any]]:
+    def call(X: Any = _X, y: Any = _Y, **options: Any) -> list[Any]:
+        given = {"qid": _QID, **options} if queries else {}
+        chosen = rank_rls_selection(X, y, n_features=3, **given, **parameters)
+        curves = [chosen.curve, chosen.error.std, chosen.quality.values, chosen.quality.diff_std]
+        return [*curves, chosen.model(1).coef, chosen.model().predict(X)]
+
+    return call
+
+
 def _measures(X: Any = _X, y: Any = _Y, **options: Any) -> list[Any]:
     scores = X[:, [2]].toarray().ravel() if sparse.issparse(X) else X[:, 2]
     error = pairwise_error(y, scores, qid=_QID, **options)
@@ -160,6 +176,10 @@ CALLS: dict[str, Callable[..., list[Any]]] = {
     "path, standard": _traces(rank_path, scale="standard", eps=1e-2),
     "path of rls": _traces(rank_rls_path, eps=1e-2),
     "path of rls, certified": _traces(rank_rls_path, solver="certified", eps=1e-2),
+    "selection": _selects(),
+    "selection, standard": _selects(scale="standard"),
+    "selection, alpha 1e-300": _selects(alpha=1e-300),
+    "selection, one ranking": _selects(queries=False),
     "structured path": _traces(structured_rank_path, weights=False, eps=1e-2),
     "kernel path": _traces(kernel_rank_path, kernel="rbf"),
     "kernel path, linear": _traces(kernel_rank_path, kernel="linear"),

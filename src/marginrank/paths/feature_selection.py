@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -128,7 +129,9 @@ def rank_rls_selection(
         is_open = _open_columns(problem, count)
         holding_out = QueryOut if data.n_queries > 1 else PairOut
         held_out = holding_out(problem, alpha, count, search, threads)
-        steps = _chosen(held_out, is_open, count, loss, verbose)
+        steps = _chosen(
+            forward_steps(held_out, is_open, count, loss, partial(check_path, data)), count, verbose
+        )
         weights = models_of(held_out, [step.column for step in steps])
         check_path(data, *weights, *(step.error.values for step in steps))
     origin = PathOrigin("rank_rls_selection", {"scale": scale, "held_out": holding_out.held_out})
@@ -160,13 +163,13 @@ def _open_columns(problem: Problem, count: int) -> Mask:
     return is_open
 
 
-def _chosen(held_out: QueryOut | PairOut, is_open: Mask, count: int, loss: float, verbose: int) -> list[Step]:
+def _chosen(choices: Iterator[Step], count: int, verbose: int) -> list[Step]:
     """Return the steps; Ctrl-C leaves those that were taken, where there are any."""
     steps: list[Step] = []
     part_done = stage("choosing features", count)
     try:
         with ProgressBar("choosing features") as bar:
-            for step in forward_steps(held_out, is_open, count, loss):
+            for step in choices:
                 steps.append(step)
                 part_done()
                 if verbose:

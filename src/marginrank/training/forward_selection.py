@@ -6,7 +6,7 @@ pairs of rows. Here is what they share: the choice, and the models of the chosen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -65,7 +65,13 @@ class Step(NamedTuple):
     metric: Parts
 
 
-def forward_steps(held_out: HeldOutErrors, is_open: Mask, n_features: int, without: float) -> Iterator[Step]:
+def forward_steps(
+    held_out: HeldOutErrors,
+    is_open: Mask,
+    n_features: int,
+    without: float,
+    check: Callable[[Vector], None],
+) -> Iterator[Step]:
     """Yield the features in the order in which they are chosen; of equally good columns the first.
 
     Parameters
@@ -78,9 +84,12 @@ def forward_steps(held_out: HeldOutErrors, is_open: Mask, n_features: int, witho
         How many to choose, at most as many as may be.
     without : float
         The error without features, which says what is rounding.
+    check : callable
+        Refuses errors that are not finite.
     """
     is_open = is_open.copy()
     for _ in range(n_features):
+        check(held_out.errors[is_open])
         errors = np.where(is_open, held_out.errors, np.inf)
         column = int(np.argmax(errors <= errors.min() + TIED * without))
         is_open[column] = False
