@@ -91,7 +91,8 @@ def _column(name: str, rows: RankingData, first: int) -> int:
     names = rows.feature_names
     if names is not None and name in names:
         return list(names).index(name)
-    if name.isdecimal() and names is None and first <= int(name) < first + rows.n_features:
+    is_number = name.isdecimal() and len(name) < 20  # Python refuses to read thousands of digits
+    if is_number and names is None and first <= int(name) < first + rows.n_features:
         return int(name) - first
     hint = "" if names is None else did_you_mean(name, names)
     raise MarginRankError.saying(

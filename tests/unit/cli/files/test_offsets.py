@@ -106,7 +106,9 @@ def test_models_trained_on_top_of_scores_say_so(run, folder):
     assert "offset" not in run("inspect", "plain.mrk")
 
 
-@pytest.mark.parametrize("ranker", [RankSVM(), RankRLS(), StructuredRankSVM("auc"), KernelRankSVM(n_components=4)])
+@pytest.mark.parametrize(
+    "ranker", [RankSVM(), RankRLS(), StructuredRankSVM("auc"), KernelRankSVM(n_components=4)]
+)
 def test_estimators_tell_their_models_of_an_offset(ranker):
     X, y = np.arange(8.0).reshape(4, 2), [0, 1, 0, 1]
     assert ranker.fit(X, y, offset=[0.0, 0.5, 0.1, 0.0]).to_model().metadata["offset"] is True
