@@ -126,6 +126,24 @@ def dump_judgements(judgements: Judgements, destination: Destination) -> None:
     write_lines(destination, lines)
 
 
+def listed_queries(source: Source) -> dict[str, str]:
+    r"""Return the ids of queries by their text, from the comments at the top of a list of judgements.
+
+    Examples
+    --------
+    >>> listed_queries(b"# qid:1: star wars\n3 qid:1 1:0.5 #docid = 11\n")
+    {'star wars': '1'}
+    """
+    queries: dict[str, str] = {}
+    for line in read_text(source)[0].splitlines():
+        if not line.startswith("#"):
+            break
+        number, colon, query = line.removeprefix("# qid:").partition(": ")
+        if line.startswith("# qid:") and colon:
+            queries[query.strip()] = number
+    return queries
+
+
 def _rows(text: str, name: str) -> Any:
     """Yield query, document and the ratings of each line."""
     lines = csv.reader(io.StringIO(text, newline=""))

@@ -30,6 +30,7 @@ from marginrank.data import RankingData
 from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError
 from marginrank.io.formats import source_format as read_as
+from marginrank.io.judgements import listed_queries
 from marginrank.io.side_files import with_group, with_weight
 
 _PARTS = {
@@ -89,7 +90,7 @@ def read_content(
     if path == data == "-":
         raise click.UsageError("Only one of the inputs can come from standard input.")
     rows = read_data(data, replace(reading, format=None))
-    return add(rows, path, pairs_by=pairs_by, unjudged=unjudged, combine=combine)
+    return add(rows, path, data_path=data, pairs_by=pairs_by, unjudged=unjudged, combine=combine)
 
 
 def source_format(path: str, reading: Reading) -> str:
@@ -168,10 +169,16 @@ def _add_qrels(data: RankingData, path: str, *, unjudged: float | None, **_: Any
 
 
 def _add_judgements(
-    data: RankingData, path: str, *, unjudged: float | None, combine: Any, **_: Any
+    data: RankingData, path: str, *, data_path: str, unjudged: float | None, combine: Any, **_: Any
 ) -> Content:
     found = formats.load_judgements(source_of(path), combine=combine)
-    labels = _joined(data, path, found.qid, found.docid, found.label, "judgement", unjudged)
+    known: dict[str, str] = {}
+    if (
+        data_path != "-" and read_as(data_path) == "letor"
+    ):  # whose ids have no blanks: a list names its queries
+        known = listed_queries(data_path)
+    queries = [known.get(" ".join(query.split()), query) for query in found.qid.tolist()]
+    labels = _joined(data, path, queries, found.docid, found.label, "judgement", unjudged)
     return Content(rebuilt(data, qid=data.qid, y=labels), about="labels", judgements=found)
 
 

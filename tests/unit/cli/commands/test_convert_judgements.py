@@ -71,3 +71,16 @@ def test_a_list_that_was_filled_trains(tmp_path, capfd):
 def test_a_list_goes_to_standard_output(capfdbinary):
     assert run(["convert", "judgements.csv", "-", "--to", "letor", "--format", "quepid"]) == 0
     assert capfdbinary.readouterr().out.startswith(b"# qid:1: q1\n# qid:2: q2\n2.5 qid:1 #docid = a\n")
+
+
+def test_new_judgements_join_a_list_that_was_filled_by_the_text_of_its_queries(tmp_path):
+    (tmp_path / "judgements.csv").write_text(
+        "query,docid,rating\nstar wars,11,3\nstar wars,12,0\ntrek,11,1\n"
+    )
+    assert run(["convert", "judgements.csv", "docs.txt", "--format", "quepid"]) == 0
+    filled = (tmp_path / "docs.txt").read_text().replace(" #docid", " 1:0.5 #docid")
+    (tmp_path / "docs.txt").write_text(filled)
+    (tmp_path / "new.csv").write_text("query,docid,rating\nstar wars,12,2\nstar wars,11,1\n")
+    arguments = ["convert", "new.csv", "new.txt", "--format", "quepid", "--data", "docs.txt"]
+    assert run([*arguments, "--unjudged", "0"]) == 0
+    assert read("new.txt").y.tolist() == [1.0, 2.0, 0.0]
