@@ -56,6 +56,27 @@ MUTANTS = {
         "chosen = int(np.argmin(signed))",
         "tests/unit/training/test_selection.py::test_the_largest_of_the_best_alphas_is_taken_in_any_order",
     ),
+    "another lambda without a query": Mutant(
+        "marginrank.training.query_out",
+        "self.shift = 0.5 * alpha",
+        "self.shift = 0.51 * alpha",
+        "tests/unit/paths/test_feature_selection.py"
+        "::test_selection_equals_forward_selection_by_refits_of_rank_rls",
+    ),
+    "pairs of rows are independent": Mutant(
+        "marginrank.training.pair_out",
+        "repeated=2.0",
+        "repeated=1.0",
+        "tests/unit/paths/test_feature_selection.py"
+        "::test_standard_errors_of_pairs_are_those_of_a_mean_over_pairs_of_independent_rows",
+    ),
+    "all columns are asked for": Mutant(
+        "marginrank.model.explained",
+        "few = None if len(used) == model.n_features else used",
+        "few = None",
+        "tests/unit/model/test_features_used.py"
+        "::test_frames_need_only_the_used_columns_and_score_the_same_bits",
+    ),
     "exact only above as many resamples as signs": Mutant(
         "marginrank.metrics.paired_tests",
         "if 2**n <= n_resamples:",
