@@ -20,6 +20,7 @@ from marginrank.training.direct import DirectTrainer, ExactElseIterated, LeaveQu
 from marginrank.training.evaluation_sets import EvaluationSet
 from marginrank.training.fitting import Found, OneAlpha, Place, Row, Run
 from marginrank.training.least_squares import LeastSquaresTrainer
+from marginrank.training.leave_pair_out import LEAVE_PAIR_OUT, LeavePairOut, check_leave_pair_out
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
 from marginrank.training.selection import Search
@@ -66,12 +67,17 @@ class LeastSquaresRanker(Ranker):
         return None
 
     def _search(self) -> Search:
-        folds = _FOLDS if self.cv is None else self.cv
+        folds = _FOLDS if self.cv is None or self._leaves_pairs_out() else self.cv
         return Search(self.alphas, self.metric, folds, self.rule, self._resolution())
+
+    def _leaves_pairs_out(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == LEAVE_PAIR_OUT
 
     def _run(
         self, problem: Problem, search: Search, sets: list[EvaluationSet], callbacks: list[Callback]
     ) -> Run:
+        if self._searches() and not sets and self._leaves_pairs_out():
+            return self._by_pairs_left_out(problem, search, callbacks)
         if not problem.settings.is_plain:
             self._check_certified()
             return self._run_by(self._trainers, problem, search, sets, callbacks)
@@ -82,6 +88,17 @@ class LeastSquaresRanker(Ranker):
             return exact
         iterated = partial(self._by_iterations, problem, search, sets, callbacks)
         return ExactElseIterated(exact, iterated, float(self.tol))
+
+    def _by_pairs_left_out(self, problem: Problem, search: Search, callbacks: list[Callback]) -> Run:
+        check_leave_pair_out(problem, search)
+        if self.solver == "cg" or self.regularization != "tikhonov" or not problem.settings.is_plain:
+            raise MarginRankError.saying(
+                "{cv='leave_pair_out'} rests on the direct solver, without {l1_ratio}, {bounds} and early "
+                "stopping.",
+                "Use {solver='auto'} without these, or {cv=5}.",
+            )
+        trainer = DirectTrainer(problem, resolve_threads(self.n_jobs), float(self.tol))
+        return LeavePairOut(trainer, search, callbacks, self.n_jobs)
 
     def _check_certified(self) -> None:
         """Refuse what works for the squared norm alone, where there is another penalty."""

@@ -47,9 +47,11 @@ class RankRLS(LeastSquaresRanker):
         the units of X, and is gone down only as far as it pays (``search_end_``).
     metric : str or Metric, default="pairwise_error(weighting=queries)"
         What is measured on validation rows, and selected by.
-    cv : int, splitter, list of (train, test) row numbers or None, default=5
+    cv : int, splitter, list of (train, test) row numbers, "leave_pair_out" or None, default=5
         Folds for selection without an ``eval_set``: whole queries, rows where there are no queries, pairs for
         ``fit_pairs``. None is leave-query-out where the direct solver makes it cheap, else five folds.
+        "leave_pair_out" is for one ranking of up to 20,000 rows in memory: every two rows are compared by the
+        model without them.
     rule : {"best", "one_se"}, default="best"
         Take the best alpha, or the largest that is worse by at most half of the standard error of the
         difference (``validation_diff_std_``).

@@ -235,31 +235,37 @@ class LeaveQueryOut(AlphaSearch):
 
     def _begin(self) -> None:
         self._by_alpha: list[Vector] = []
+        self._weight: Vector | None = None
 
     def _row(self, trainer: Trainer, grid: Vector) -> Row:
-        problem, search = trainer.problem, self._search
-        view = problem.view
-        labels = LabelledQueries(Groups(None, view.query_ptr, None), view.y, query_weight=view.query_weight)
-        targets = problem.target_rows
-        columns = [None] if targets is None else list(targets)
-        measuring = TargetEvaluators([search.evaluator(labels, y, self._n_jobs) for y in columns])
-        self._weight = measuring.weight
+        self._prepare()
         trainer.passes += 1.0
         count = _MOST_AT_FIRST if self._goes_down(trainer) else len(grid)
-        self._measure(measuring, grid[:count])
+        self._measure(grid[:count])
         # A default grid is extended where its smallest alpha is the best.
         while len(self._by_alpha) < len(grid) and self._select(grid).index == len(self._by_alpha) - 1:
-            self._measure(measuring, grid[len(self._by_alpha) :][:_FURTHER])
+            self._measure(grid[len(self._by_alpha) :][:_FURTHER])
         end: SearchEnd = "no better" if len(self._by_alpha) < len(grid) else "smallest"
         grid = self._grid = grid[: len(self._by_alpha)]
         return Row(trainer, self._select(grid), None, end=end if self._given is None else "grid")
 
-    def _measure(self, measuring: TargetEvaluators, alphas: Vector) -> None:
+    def _prepare(self) -> None:
+        """Make what measures, and the weights of what figures are means of."""
+        problem, search = self._direct.problem, self._search
+        view = problem.view
+        labels = LabelledQueries(Groups(None, view.query_ptr, None), view.y, query_weight=view.query_weight)
+        targets = problem.target_rows
+        columns = [None] if targets is None else list(targets)
+        self._measuring = TargetEvaluators([search.evaluator(labels, y, self._n_jobs) for y in columns])
+        self._weight = self._measuring.weight
+
+    def _measure(self, alphas: Vector) -> None:
+        """Add what figures are means of, for further alphas."""
+        offset = self._direct.problem.offset_rows
         for of_alpha in leave_query_out_scores(self._direct.path, alphas):
             # One alpha at a time: all of them at once would take as much memory as the scores again.
-            offset = self._direct.problem.offset_rows
-            of_alpha = of_alpha if offset is None else of_alpha + offset
-            self._by_alpha.append(measuring.measure(of_alpha[None])[1][0])
+            scores = of_alpha if offset is None else of_alpha + offset
+            self._by_alpha.append(self._measuring.measure(scores[None])[1][0])
 
     def _select(self, grid: Vector) -> Selection:
         return self._search.select(grid[: len(self._by_alpha)], np.array(self._by_alpha).T, self._weight)
