@@ -24,7 +24,7 @@ from marginrank.cli.options import shared as options
 from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.cli.output.printing import counted, print_json
 from marginrank.data import RankingData
-from marginrank.io import DiskDataset, Judgements, dump_judgements, load_judgements
+from marginrank.io import DiskDataset, Judgements, dump_judgements, dump_qrels, load_judgements
 from marginrank.io.judgements import COMBINATIONS, Combine
 
 _EVERY = tuple(FILE_KINDS)
@@ -94,7 +94,7 @@ def convert(
     Files about the rows of ranking data, which --data names: TREC qrels (labels) and run (scores by document
     id), quepid (CSV of ratings by one or several raters, whose agreement is reported), scores (one a line),
     pairs (winner,loser[,weight[,margin]]), group (.query, .group) and weight. Without --data, quepid becomes
-    a list of labels in letor, for which features are still to be logged.
+    qrels, or a list of labels in letor, for which features are still to be logged.
 
     What DESTINATION cannot hold is left out, with a warning; if that is what SOURCE is about, it is an error.
 
@@ -123,8 +123,8 @@ def convert(
     writing.check(kind)
     keep_apart([destination], [source, data])
     read_as = source_format(source, reading)
-    if read_as == "quepid" and kind == "letor" and data is None:
-        _write_list(source, destination, combine, as_json)
+    if read_as == "quepid" and kind in ("letor", "qrels") and data is None:
+        _write_list(source, destination, kind, combine, as_json)
         return
     lost: list[str] = []
     judgements: Judgements | None = None
@@ -145,18 +145,24 @@ def convert(
     _report(rows, files, lost, judgements, as_json)
 
 
-def _write_list(source: str, destination: str, combine: str, as_json: bool) -> None:
+def _write_list(source: str, destination: str, kind: str, combine: str, as_json: bool) -> None:
     """Write judgements without features: a list of what features are still to be logged for."""
     found = load_judgements(source_of(source), combine=cast(Combine, combine))
     with interrupts.orderly(writes=True):
-        dump_judgements(found, sys.stdout.buffer if destination == "-" else destination)
+        target = sys.stdout.buffer if destination == "-" else destination
+        if kind == "qrels":
+            dump_qrels(found.qid.tolist(), found.docid.tolist(), found.label, target)
+        else:
+            dump_judgements(found, target)
     sizes = {"rows": len(found.label), "queries": len(set(found.qid.tolist())), "features": 0}
     if as_json:
-        files = {"source": source, "destination": destination, "format": "letor"}
+        files = {"source": source, "destination": destination, "format": kind}
         print_json({**files, **sizes, "left_out": [], **_raters(found)})
     else:
         click.echo(_agreement(found), err=True)
         click.echo(", ".join(map(counted, sizes.values(), ("row", "query", "feature"))), err=True)
+    if kind == "qrels":
+        return  # which hold no features either
     click.echo(
         f"Warning: judgements hold no features, so {destination} is a list of queries, documents and labels, "
         "and nothing to train on yet. Log the features of its documents and write them on its lines, as "

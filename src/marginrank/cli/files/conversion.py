@@ -83,7 +83,11 @@ def read_content(
             raise click.UsageError(f"{path} is read as {kind}, which holds its own rows; leave out --data.")
         return Content(read_data(path, replace(reading, format=kind)))
     if data is None:
-        lists = " Without --data they become a list in LETOR text (--to letor)." if kind == "quepid" else ""
+        lists = (
+            " Without --data they become qrels, or a list in LETOR text (--to letor)."
+            if kind == "quepid"
+            else ""
+        )
         raise click.UsageError(
             f"{path} is read as {kind}, which holds no features; name the rows with --data.{lists}"
         )

@@ -84,3 +84,13 @@ def test_new_judgements_join_a_list_that_was_filled_by_the_text_of_its_queries(t
     arguments = ["convert", "new.csv", "new.txt", "--format", "quepid", "--data", "docs.txt"]
     assert run([*arguments, "--unjudged", "0"]) == 0
     assert read("new.txt").y.tolist() == [1.0, 2.0, 0.0]
+
+
+def test_without_rows_judgements_become_qrels(tmp_path, capfd):
+    assert run(["convert", "judgements.csv", "a.qrels", "--format", "quepid"]) == 0
+    assert (tmp_path / "a.qrels").read_text() == "q1 0 a 2.5\nq1 0 b 1\nq2 0 a 0\n"
+    assert "Warning" not in capfd.readouterr().err
+    (tmp_path / "judgements.csv").write_text("query,docid,rating\nstar wars,11,3\n")
+    assert run(["convert", "judgements.csv", "b.qrels", "--format", "quepid"]) == 1
+    assert "must be one word without blanks and NUL; got 'star wars'" in capfd.readouterr().err
+    assert not (tmp_path / "b.qrels").exists()
