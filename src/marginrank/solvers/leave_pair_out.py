@@ -92,12 +92,34 @@ class PairsOut:
     def _of_block(self, rows: slice, across: Array, diagonal: Array, left: Array) -> Array:
         """Solve the 2 x 2 systems of a block of rows with all others."""
         own = diagonal[rows, None]
-        determinant = own * diagonal - np.square(across)
         itself = np.arange(rows.start, rows.stop)
-        determinant[np.arange(len(itself)), itself] = 1.0
         found = np.empty((left.shape[1], len(itself), self._n_rows))
         for k, (residual, target) in enumerate(zip(left.T, self._targets.T, strict=True)):
-            missed = (diagonal + across) * residual[rows, None] - (own + across) * residual
-            found[k] = target[rows, None] - target - missed / determinant
+            with np.errstate(divide="ignore", invalid="ignore"):  # of a row with itself
+                missed = missed_difference((own, diagonal), across, (residual[rows, None], residual))
+            found[k] = target[rows, None] - target - missed
             found[k, np.arange(len(itself)), itself] = 0.0
         return found
+
+
+def missed_difference(diagonal: tuple[Array, Array], across: Array, residual: tuple[Array, Array]) -> Array:
+    """Return what the fit without two rows leaves of the difference of their labels.
+
+    Parameters
+    ----------
+    diagonal : pair of ndarray
+        Entries of ``I - H`` for the one row and for the other.
+    across : ndarray
+        The entry of ``I - H`` for both.
+    residual : pair of ndarray
+        What the fit to all rows leaves of their labels.
+
+    Examples
+    --------
+    >>> half, none = np.array([0.5]), np.array([0.0])  # each row pulls the fit half the way
+    >>> missed_difference((half, half), none, (np.array([1.0]), none))
+    array([2.])
+    """
+    own, other = diagonal
+    missed = (other + across) * residual[0] - (own + across) * residual[1]
+    return np.asarray(missed / (own * other - np.square(across)))

@@ -9,6 +9,7 @@ from marginrank._kernels import pair_errors
 from marginrank.data.matrices import as_dense, require_memory
 from marginrank.designs.centred import CentredRows
 from marginrank.exceptions import MarginRankError
+from marginrank.solvers.leave_pair_out import missed_difference
 from marginrank.training.forward_selection import Parts, check_room
 from marginrank.training.problems import Problem
 from marginrank.training.selection import Search
@@ -137,11 +138,12 @@ class PairOut:
 
     def _differences_left(self) -> Vector:
         """Return what the held-out scores of each pair leave of the difference of its labels."""
-        a, b = 1.0 - self._leverage[self._first], 1.0 - self._leverage[self._second]
-        left = (b - self._shared) * self._residual[self._first] - (a - self._shared) * self._residual[
-            self._second
-        ]
-        return np.asarray(left / (a * b - np.square(self._shared)))
+        diagonal, residual = 1.0 - self._leverage, self._residual
+        return missed_difference(
+            (diagonal[self._first], diagonal[self._second]),
+            -self._shared,
+            (residual[self._first], residual[self._second]),
+        )
 
     def _by_row(self, values: Vector, weight: Vector) -> Parts:
         n_rows = len(self._y)

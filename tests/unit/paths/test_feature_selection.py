@@ -175,6 +175,15 @@ def test_one_ranking_is_measured_by_the_share_of_held_out_pairs_in_wrong_order()
     assert chosen.quality.values[1] == pytest.approx(np.mean(wrong), abs=1e-12)
 
 
+def test_one_ranking_of_all_features_is_measured_as_by_leave_pair_out_of_rank_rls():
+    X, y = one_ranking(19, n_rows=40)
+    chosen = rank_rls_selection(X, y, n_features=5, alpha=ALPHA, scale=None)
+    same = ALPHA * len(y) / (len(y) - 2)  # the same lambda; of RankRLS alpha is that without the pair
+    ranker = RankRLS("auto", alphas=[same], cv="leave_pair_out", scale=None).fit(X, y)
+    assert chosen.quality.values[4] == pytest.approx(ranker.best_score_, abs=1e-12)
+    assert chosen.quality.std[4] == pytest.approx(ranker.validation_std_[0], rel=1e-9)
+
+
 def test_of_many_rows_drawn_pairs_are_held_out(monkeypatch):
     X, y = one_ranking(7, n_rows=15)
     monkeypatch.setattr(pair_out, "MOST_PAIRS", 30)
