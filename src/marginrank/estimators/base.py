@@ -198,11 +198,19 @@ class Ranker(FittedRanker):
         return self._trainers_in(self._spaces(problem), problem)
 
     def _trainers_in(self, spaces: Sequence[Space], problem: Problem) -> Sequence[Trainer]:
-        solver, tol = self._solver(problem), float(self.tol)
-        return [CertifiedTrainer(problem.in_space(space), solver, tol) for space in spaces]
+        alone = self._solver(problem)
+        solver = self._solver_of_search(problem) if self._searches() else alone
+        return [
+            CertifiedTrainer(problem.in_space(space), solver, float(self.tol), alone=alone)
+            for space in spaces
+        ]
+
+    def _solver_of_search(self, problem: Problem) -> Solver:
+        """Return what minimises at one alpha after another."""
+        return self._solver(problem)
 
     def _solver(self, problem: Problem) -> Solver:
-        """Return what minimises."""
+        """Return what minimises at one alpha."""
         raise NotImplementedError
 
     def _spaces(self, problem: Problem) -> Sequence[Space]:

@@ -343,16 +343,20 @@ class StructuredRankSVM(Ranker):
         check_choice("solver", self.solver, self.solvers)
         return super()._check_parameters()
 
+    def _solver_of_search(self, problem: Problem) -> Solver:
+        return self._solver_for(problem, cuts=self.alphas is not None)
+
     def _solver(self, problem: Problem) -> Solver:
+        return self._solver_for(problem, cuts=problem.data.n_features > problem.data.n_rows)
+
+    def _solver_for(self, problem: Problem, *, cuts: bool) -> Solver:
         name = self.solver
         if name == "auto":
             # Passes of bundle and of quasi-Newton. A grid of alphas: 46 to 97 and 94 to 166 on OHSUMED and
             # MQ2008. One alpha: 8 to 83 and 9 to 88 there, whose columns are correlated; 7 to 72 and 4 to
             # 17 on 240,000 rows of 136 independent columns; 3 to 91 and 4 to 224 on text.
             # Among weights that kinks and bounds hold, quasi-Newton needs a third to a tenth of the passes.
-            data, plain = problem.data, problem.settings.is_plain
-            cuts = self._searches() or data.n_features > data.n_rows
-            name = "bundle" if cuts and plain else "lbfgs"
+            name = "bundle" if cuts and problem.settings.is_plain else "lbfgs"
         return SOLVERS[name](tol=float(self.tol), max_iter=int(self.max_iter))
 
     def _metrics(self) -> list[str | Metric]:

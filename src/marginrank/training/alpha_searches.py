@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from marginrank.training.fold_blocks import Fold, FoldsInStep, folds_at_once, fo
 from marginrank.training.going_down import Each, GoingDown
 from marginrank.training.paired_parts import PairedParts, pooled
 from marginrank.training.problems import HeldOut, Problem
-from marginrank.training.progress import along_grid, of_search
+from marginrank.training.progress import along_grid, of_search, on_the_way
 from marginrank.training.search_ends import SearchEnd
 from marginrank.training.selection import (
     Search,
@@ -139,15 +140,18 @@ class AlphaSearch:
 
     def _going_down(self, trainer: Trainer) -> list[Callback]:
         """Return callbacks that know how much of the way down is done, as far as searches mostly go."""
-        usual = self._ladder(self._balance, trainer)[: _USUAL_DECADES * trainer.per_decade]
-        return along_grid(self._callbacks, usual)
+        return along_grid(self._callbacks, self._usual_grid(trainer))
+
+    def _usual_grid(self, trainer: Trainer) -> Vector:
+        return self._ladder(self._balance, trainer)[: _USUAL_DECADES * trainer.per_decade]
 
     def _go_down(
         self, trainer: Trainer, folds: Sequence[Fold], each: Each
     ) -> tuple[GoingDown, Vector, SearchEnd]:
         """Go down a default grid; return the part of it that was reached, and why no further."""
         grid = self._ladder(self._balance, trainer)
-        down = GoingDown(trainer, folds, each, self._search, self._callbacks, self._balance)
+        heard = self._callbacks, partial(on_the_way, self._callbacks, self._usual_grid(trainer))
+        down = GoingDown(trainer, folds, each, self._search, heard, self._balance)
         end = down.run(trainer.steps(grid))
         reached = grid[grid >= down.alphas[-1]]
         return down, reached, end
@@ -243,11 +247,12 @@ class SearchByFolds(AlphaSearch):
         figures = [_figures_of(fold, grid) for fold in steps.folds]
         self._grid = grid
         self._measured = figures, np.sum([fold.descent.models_at(some) for fold in steps.folds], axis=0)
-        while True:
-            self._allowed = down.affordable(grid, trainer.trained)
-            row = self._chosen_row(trainer, grid, figures, self._select)
-            if not down.tries_larger(row.selection):
-                break
+
+        def chosen(allowed: NDArray[np.bool_]) -> Row:
+            self._allowed = allowed
+            return self._chosen_row(trainer, grid, figures, self._select)
+
+        row = down.settle(grid, chosen)
         self._count_passes(trainer)
         end = "passes" if row.selection.is_restricted else end
         return replace(row, end=end, result=trainer.trained.get(row.place.alpha))

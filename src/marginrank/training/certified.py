@@ -13,7 +13,7 @@ from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.solvers.knot_spacing import steps_between
 from marginrank.solvers.tracing import PathTracer, at_tolerance
 from marginrank.training.descents import Descent, Watched
-from marginrank.training.fitting import Place, Solution
+from marginrank.training.fitting import Cost, Place, Solution, uninterrupted
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
 from marginrank.training.row_space import row_space
@@ -52,13 +52,15 @@ class CertifiedTrainer:
         What minimises.
     tol : float
         Its gap.
+    alone : Solver, optional
+        What a fit at one alpha from zero uses, where that is another one.
 
     Attributes
     ----------
     passes : float
         Passes over X so far.
-    iterations : int
-        Iterations of the solver so far.
+    iterations, starts : int
+        Iterations of the solver so far, and how often it was started.
     tracer : PathTracer or None
         The last path, as it is up to now.
     trained : dict from float to SolverResult
@@ -70,6 +72,7 @@ class CertifiedTrainer:
     tol: float
     passes: float = 0.0
     iterations: int = 0
+    starts: int = 0
     tracer: PathTracer | None = None
     trained: dict[float, SolverResult] = field(default_factory=dict)
     per_decade: int = field(init=False)
@@ -78,7 +81,8 @@ class CertifiedTrainer:
     patience: int | None = None
     shares_reads = True
     iterates_all = False
-    _costs: dict[float, float] = field(default_factory=dict)
+    alone: Solver | None = None
+    _costs: dict[float, Cost] = field(default_factory=dict)
     _unreached: tuple[float, Array] | None = None
     _solution: Solution | None = None
     _heard: list[Progress] = field(default_factory=list)
@@ -101,7 +105,7 @@ class CertifiedTrainer:
 
     def of_part(self, problem: Problem) -> CertifiedTrainer:
         """Return the same for a part of the problem."""
-        return CertifiedTrainer(problem, self.solver, self.tol)
+        return CertifiedTrainer(problem, self.solver, self.tol, alone=self.alone)
 
     def solve(
         self, place: Place, callbacks: Sequence[Callback], recorder: Recorder | None = None
@@ -126,17 +130,17 @@ class CertifiedTrainer:
         self._solution = Solution(place.alpha, result)
         self.passes += objective.passes
         self.iterations += result.n_iter
+        self.starts += 1
         return result
 
-    def cost(self, alpha: float, callbacks: Sequence[Callback]) -> float:
-        """Return the passes of a fit from zero, which is then known to be trained."""
+    def cost(self, alpha: float, callbacks: Sequence[Callback]) -> Cost:
+        """Return what a fit from zero takes, which is then known to be trained."""
         if alpha not in self._costs:
             known, self._planes, self._memories = (self._planes, self._memories), None, []
             before = self.passes
-            result = self.solve(Place(alpha), callbacks)
-            if result.status == "interrupted":
-                raise KeyboardInterrupt
-            self._costs[alpha], self.trained[alpha] = self.passes - before, result
+            result = uninterrupted(self._minimize(self.alone or self.solver, Place(alpha), callbacks))
+            self._costs[alpha] = Cost(self.passes - before, result.n_iter + 1)
+            self.trained[alpha] = result
             if known[0] is not None:
                 self._planes, self._memories = known
         return self._costs[alpha]
@@ -160,7 +164,7 @@ class CertifiedTrainer:
         """There is nothing to prepare."""
 
     def reach(
-        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: float
+        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: Cost
     ) -> bool:
         """Solve at one alpha, from the model of the nearest one."""
         if alpha in descent.alphas:
@@ -170,11 +174,12 @@ class CertifiedTrainer:
             start = self._unreached[1]
         elif descent.models:
             start = descent.models[max(sum(other > alpha for other in descent.alphas) - 1, 0)]
-        cut: list[float] = []
+        cut: list[int] = []
 
         def watch(progress: Progress) -> bool:
-            if progress.passes > limit and progress.gap > tol:
-                cut.append(progress.passes)
+            is_beyond = progress.iteration >= limit.evaluations or progress.passes >= limit.passes
+            if is_beyond and progress.gap > tol:
+                cut.append(progress.iteration)
             return bool(cut)
 
         few = self.problem.design.shape[1] <= _FEW_FEATURES

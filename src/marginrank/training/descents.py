@@ -117,6 +117,16 @@ class Descent:
         self.bounds.insert(place, bound)
         self.alphas.insert(place, alpha)
 
+    def put(self, problem: Problem, alpha: float, result: SolverResult) -> None:
+        """Add a solution, in place of another one at its alpha."""
+        if alpha in self.alphas:
+            place = self.alphas.index(alpha)
+            self.models[place], self.values[place] = problem.raw(result.w), result.value
+            self.bounds[place] = result.bound
+            self.scores.pop(alpha, None)
+        else:
+            self.note(problem, alpha, result, trained=False)
+
     @property
     def any_finished(self) -> bool:
         """Whether there is more than what an interrupted solution left."""

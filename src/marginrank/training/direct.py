@@ -21,7 +21,16 @@ from marginrank.solvers.leave_query_out import leave_query_out_scores
 from marginrank.solvers.spectral import SpectralPath, direct_pays
 from marginrank.training.alpha_searches import AlphaSearch
 from marginrank.training.descents import Descent, Watched
-from marginrank.training.fitting import Found, Place, Row, Run, Solution, Trainer, as_interrupted
+from marginrank.training.fitting import (
+    Cost,
+    Found,
+    Place,
+    Row,
+    Run,
+    Solution,
+    Trainer,
+    as_interrupted,
+)
 from marginrank.training.least_squares_certificate import ABOVE_ROUNDING, Claim, Model, check_models
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
@@ -57,6 +66,7 @@ class DirectTrainer:
     decades_above = 2
     is_limited = False
     iterations = 0
+    starts = 0
     patience: int | None = None
     shares_reads = False
     iterates_all = False
@@ -152,7 +162,7 @@ class DirectTrainer:
         assert self.path is not None
 
     def reach(
-        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: float
+        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: Cost
     ) -> bool:
         """Take the model of one alpha."""
         del callbacks, held, limit
@@ -160,10 +170,10 @@ class DirectTrainer:
         descent.add(alpha, model, np.nan, np.nan)
         return True
 
-    def cost(self, alpha: float, callbacks: Sequence[Callback]) -> float:
+    def cost(self, alpha: float, callbacks: Sequence[Callback]) -> Cost:
         """One decomposition serves all alphas."""
         del alpha, callbacks
-        return 1.0
+        return Cost(1.0, 1)
 
     def forget(self) -> None:
         """The decomposition is all there is."""

@@ -39,6 +39,16 @@ class Solution(NamedTuple):
     result: SolverResult
 
 
+class Cost(NamedTuple):
+    """What fits take: passes over X, and evaluations, which do not depend on where the rows lie.
+
+    An evaluation is that of the start of a fit, or an iteration.
+    """
+
+    passes: float
+    evaluations: float
+
+
 class Trainer(Protocol):
     """A way to fit one problem at any alpha; passes over X are counted over all fits."""
 
@@ -46,6 +56,8 @@ class Trainer(Protocol):
     passes: float
     #: Iterations of all fits.
     iterations: int
+    #: Fits, or what continues them.
+    starts: int
     #: What was trained to tol to know its cost, by alpha.
     trained: dict[float, SolverResult]
     #: Points of a decade of the default grid.
@@ -101,18 +113,18 @@ class Trainer(Protocol):
         """Prepare to fit at the alphas of a grid, from the largest down, as far as they are asked for."""
 
     def reach(
-        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: float
+        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: Cost
     ) -> bool:
         """Fit at the next alpha of that grid, or at one above it, well enough to be measured.
 
         Returns
         -------
         bool
-            Whether so many passes sufficed; if not, the next call continues where they ended.
+            Whether that much sufficed; if not, the next call continues where they ended.
         """
 
-    def cost(self, alpha: float, callbacks: Sequence[Callback]) -> float:
-        """Return the passes of a fit at this alpha by itself; it is fitted if that is how to know."""
+    def cost(self, alpha: float, callbacks: Sequence[Callback]) -> Cost:
+        """Return what a fit at this alpha takes by itself; it is fitted if that is how to know."""
 
     def forget(self) -> None:
         """Let go of what makes later fits cheaper."""

@@ -25,7 +25,7 @@ from marginrank.solvers import (
 from marginrank.solvers.certificate import relative_gap
 from marginrank.solvers.normal_equations import NormalEquations
 from marginrank.training.descents import Descent, Watched
-from marginrank.training.fitting import Place, Solution
+from marginrank.training.fitting import Cost, Place, Solution
 from marginrank.training.least_squares_certificate import ABOVE_ROUNDING, Claim, Model, check_models
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
@@ -97,7 +97,8 @@ class LeastSquaresTrainer:
         self.problem = problem
         self.passes = 0.0
         self.trained: dict[float, SolverResult] = {}
-        self.iterations = 0
+        self._costs: dict[float, Cost] = {}
+        self.iterations = self.starts = 0
         self.patience = patience
         self._tol = tol
         self._max_iter = max_iter
@@ -195,7 +196,7 @@ class LeastSquaresTrainer:
         self._begin(grid, None, held=held.design, table=table)
 
     def reach(
-        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: float
+        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: Cost
     ) -> bool:
         """Iterate until the system of this alpha is solved; the others move along."""
         del held
@@ -205,7 +206,7 @@ class LeastSquaresTrainer:
         if alpha in descent.alphas:
             return True
         if run.status != "stopped":  # by a callback: then all stay where they are
-            self._iterate(run, callbacks, upto=index, last=cg.iteration + limit)
+            self._iterate(run, callbacks, upto=index, last=cg.iteration + min(limit))
         descent.interrupted = run.status == "interrupted"
         if descent.interrupted:
             raise KeyboardInterrupt
@@ -217,13 +218,19 @@ class LeastSquaresTrainer:
         descent.table = run.table.table
         return True
 
-    def cost(self, alpha: float, callbacks: Sequence[Callback]) -> float:
-        """Return the passes that this alpha alone would have taken: as many iterations, and the check."""
-        del callbacks
-        assert self._run is not None
-        cg = self._run.cg
-        index = cg.alphas.tolist().index(alpha)
-        return float(cg.iteration if cg.active[index] else cg.iterations[index]) + _BESIDES
+    def cost(self, alpha: float, callbacks: Sequence[Callback]) -> Cost:
+        """Return what this alpha takes alone; in the run of all alphas as many iterations, and the check."""
+        if self._run is not None and not self._solves:
+            cg = self._run.cg
+            index = cg.alphas.tolist().index(alpha)
+            iterations = cg.iteration if cg.active[index] else int(cg.iterations[index])
+            return Cost(iterations + _BESIDES, iterations + 1)
+        if alpha not in self._costs:
+            before = self.passes
+            result = self.solve(Place(alpha), callbacks)
+            self._costs[alpha] = Cost(self.passes - before, result.n_iter + 1)
+            self.trained[alpha] = result
+        return self._costs[alpha]
 
     def forget(self) -> None:
         """The run is needed to continue."""
@@ -311,6 +318,7 @@ class LeastSquaresTrainer:
             tol *= _CLOSELY
         cg = ShiftedCG(system, alphas, tol=tol, max_iter=limit)
         self._run = _Run(cg, table, recorder, [])
+        self.starts += 1
         return self._run
 
     def _iterate(

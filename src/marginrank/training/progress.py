@@ -92,15 +92,20 @@ def figures_of(progress: Progress, metric: str = "validation") -> str:
 
 def along_grid(callbacks: Sequence[Callback], grid: Vector) -> list[Callback]:
     """Return callbacks that know how far down a grid of alphas training is, in the logarithm of alpha."""
+    return _seeing(callbacks, lambda progress: replace(progress, done=_share(grid, progress.alpha)))
+
+
+def on_the_way(callbacks: Sequence[Callback], grid: Vector, reached: float) -> list[Callback]:
+    """Return callbacks of a fit at any alpha, made while training has come down to another one."""
+    return _seeing(callbacks, lambda progress: replace(progress, done=_share(grid, reached)))
+
+
+def _share(grid: Vector, alpha: float | None) -> float:
+    """Return how much of a descending grid is done at an alpha; None stands for all alphas at once."""
     first, last = float(grid[0]), float(grid[-1])
-
-    def share(progress: Progress) -> Progress:
-        done = 0.0  # all alphas at once, say
-        if progress.alpha and first > last:
-            done = log(first / progress.alpha) / log(first / last)
-        return replace(progress, done=min(max(done, 0.0), 1.0))
-
-    return _seeing(callbacks, share)
+    if not alpha or first <= last:
+        return 0.0
+    return min(max(log(first / alpha) / log(first / last), 0.0), 1.0)
 
 
 def of_fold(callbacks: Sequence[Callback], number: int, n_folds: int) -> list[Callback]:

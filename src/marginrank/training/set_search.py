@@ -50,39 +50,36 @@ class SearchOnSet(AlphaSearch):
         else:
             self._descend(trainer, self._descent, held, self._callbacks)
         self._parts = trainer.measured(self._descent, grid, held)
-        return self._trained_choice(trainer, grid, held, down)
+        if down is None or not trainer.is_limited:
+            return self._trained_choice(trainer, grid, held)
+        choose = partial(self._choose, trainer, grid, self._parts)
+        row = down.settle(grid, choose, partial(self._note_trained, trainer, grid, held))
+        return replace(row, end="passes") if row.selection.is_restricted else row
 
     def _held(self, trainer: Trainer) -> Watched:
         chosen = self._chosen
         design = partial(trainer.problem.space.further, chosen.data.X)
         return Watched(design, chosen.measure, chosen.metric.higher_is_better, chosen.targets.weight)
 
-    def _trained_choice(self, trainer: Trainer, grid: Vector, held: Watched, down: GoingDown | None) -> Row:
+    def _trained_choice(self, trainer: Trainer, grid: Vector, held: Watched) -> Row:
         """Train the chosen model to tol.
 
         It then measures a little better or worse than before, so the choice may move on; it ends at a model
         that was measured itself, because every round trains another alpha. That is one round on most data.
-        Where there are no passes for another round, the best of those that are trained is taken.
         """
-        solved = self._descent.solved
+        assert self._parts is not None
         while True:
-            assert self._parts is not None
-            for alpha in trainer.trained.keys() - solved.keys():
-                self._note(trainer, grid, alpha, trainer.trained[alpha], held)
-            allowed = np.ones(len(grid), dtype=bool)
-            if down is not None:
-                allowed = down.affordable(grid, solved)
-            row = self._choose(trainer, grid, self._parts, allowed)
-            if down is not None and down.tries_larger(row.selection):
-                continue
+            row = self._choose(trainer, grid, self._parts)
             if row.result is not None:
-                return replace(row, end="passes") if row.selection.is_restricted else row
-            finished = allowed & np.isin(grid, list(solved))
-            if down is None or not finished.any() or down.allows_fit():
-                result = uninterrupted(trainer.solve(row.place, self._callbacks))
-                self._note(trainer, grid, row.place.alpha, result, held)
-            elif trainer.trained.keys() <= solved.keys():
-                return replace(self._choose(trainer, grid, self._parts, finished), end="passes")
+                return row
+            result = uninterrupted(trainer.solve(row.place, self._callbacks))
+            self._note(trainer, grid, row.place.alpha, result, held)
+
+    def _note_trained(self, trainer: Trainer, grid: Vector, held: Watched) -> None:
+        """Take in models that were trained on the way."""
+        for alpha, result in trainer.trained.items():
+            if self._descent.solved.get(alpha) is not result:
+                self._note(trainer, grid, alpha, result, held)
 
     def _note(
         self, trainer: Trainer, grid: Vector, alpha: float, result: SolverResult, held: Watched

@@ -61,6 +61,15 @@ def test_a_search_takes_at_most_ten_fits_at_the_chosen_alpha_for_each_fold(make,
     assert auto.n_iter_ > last_fit if by_folds else auto.n_iter_ >= last_fit  # those of the search count
 
 
+@pytest.mark.parametrize("name", [name for name in RANKERS if name != "least squares"])
+@pytest.mark.parametrize("by_folds", [False, True])
+def test_the_model_is_that_of_a_fit_at_the_chosen_alpha_to_the_bit(name, by_folds):
+    train, held = DATA["rows"]
+    auto = RANKERS[name](alpha="auto", cv=3).fit(train, eval_set=None if by_folds else held)
+    alone = RANKERS[name](alpha=auto.alpha_).fit(train)
+    np.testing.assert_array_equal(auto.predict(train.X), alone.predict(train.X))
+
+
 def wanted_by_one_se(ranker):
     curve, within = ranker.validation_curve_, 0.5 * ranker.validation_diff_std_
     at_best = curve[within == 0.0][0]

@@ -7,7 +7,7 @@ from marginrank.training.paired_parts import PairedParts
 from marginrank.training.search_ends import SEARCH_ENDS, best_so_far, validation_ends
 from marginrank.training.selection import Search
 
-ALPHAS = np.geomspace(10.0, 1e-3, 9)  # half a decade apart; the balance is at 1
+ALPHAS = np.geomspace(10.0, 1e-4, 11)  # half a decade apart; the balance is at 1
 
 
 def parts(curve, spread=0.0, n_queries=20, seed=0):
@@ -24,7 +24,9 @@ def end(curve, spread=0.0, balance=1.0, **search):
 
 def test_two_alphas_in_a_row_that_are_worse_end_a_search():
     assert end([0.5, 0.4, 0.3, 0.3, 0.3, 0.4, 0.5]) == "worse"
-    assert end([0.5, 0.4, 0.3, 0.3, 0.3, 0.3, 0.5]) == "no better"  # two decades below the first of the best
+    flat = [0.5, 0.4, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3]
+    assert end([*flat, 0.5]) == "no better"  # three decades below the first of the best
+    assert end(flat) is None
 
 
 def test_what_is_worse_by_less_than_its_error_does_not_count():
@@ -39,8 +41,9 @@ def test_a_search_always_goes_down_to_a_hundredth_of_the_balance(n_alphas):
     assert end(np.linspace(0.1, 0.5, 7)) == "worse"
 
 
-def test_one_ranking_is_judged_by_two_decades_without_a_new_best():
-    one = {k: PairedParts(np.array([[0.5, 0.4, 0.3, 0.2, 0.3, 0.4, 0.5, 0.6, 0.6][:k]])) for k in (7, 8)}
+def test_one_ranking_is_judged_by_three_decades_without_a_new_best():
+    curve = [0.5, 0.4, 0.3, 0.2, 0.3, 0.4, 0.5, 0.6, 0.6, 0.6, 0.6]
+    one = {k: PairedParts(np.array([curve[:k]])) for k in (9, 10)}
     assert [validation_ends(Search(), 1.0, ALPHAS[:k], one[k]) for k in one] == [None, "no better"]
 
 

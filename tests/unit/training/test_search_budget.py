@@ -1,0 +1,79 @@
+"""A search ends within its limit whatever fits take: an adversary tells their passes."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marginrank.training.fitting import Cost
+from marginrank.training.search_budget import MOST_FITS, SearchBudget
+
+GRID = np.geomspace(1.0, 1e-4, 9)
+costs = st.lists(st.floats(0.5, 1e4), min_size=len(GRID), max_size=len(GRID))
+wishes = st.lists(st.permutations(range(len(GRID))), min_size=1, max_size=20)
+
+
+class Fits:
+    """Trains nothing: a fit takes the passes that it is told to take."""
+
+    def __init__(self, passes):
+        self.passes, self.iterations, self.starts = 0.0, 0, 0
+        self.trained = {}
+        self._of = dict(zip(GRID.tolist(), passes, strict=True))
+
+    def cost(self, alpha, callbacks):
+        if alpha not in self.trained:
+            self.passes += self._of[alpha]
+            self.iterations += int(self._of[alpha])
+            self.starts += 1
+            self.trained[alpha] = SimpleNamespace(w=np.ones(1))
+        return Cost(self._of[alpha], int(self._of[alpha]) + 1)
+
+
+def preferred(wish, allowed):
+    """Return the alpha that comes first in a wish, of those that are allowed."""
+    return float(GRID[next(k for k in wish if allowed[k])])
+
+
+def fold(trainer):
+    return SimpleNamespace(trainer=trainer)
+
+
+@given(costs, wishes, st.lists(st.floats(0.0, 50.0), min_size=20, max_size=20), st.sampled_from([1, 3]))
+def test_what_is_chosen_keeps_the_limit_whatever_fits_take(passes, wished, steps, n_folds):
+    trainer = Fits(passes)
+    others = [Fits(passes) for _ in range(n_folds)] if n_folds > 1 else [trainer]
+    budget = SearchBudget(trainer, [fold(one) for one in others])
+    budget.fit(1.0, ())
+    for wish, step in zip(wished, steps, strict=False):
+        best = preferred(wish, budget.keeping(GRID))
+        room = budget.room(best, 0.8).passes
+        for one in others:  # a step down, cut where its room ends
+            one.passes += max(0.0, min(step, room))
+        alpha = preferred(wish, budget.hopeful(GRID))
+        if budget.is_safe(preferred(wish, budget.keeping(GRID))):
+            budget.fit(alpha, ())
+    spent = trainer.passes + sum(one.passes for one in others if one is not trainer)
+    for alpha in GRID[budget.keeping(GRID)]:
+        # to the rounding of a sum of a few dozen numbers
+        assert spent <= MOST_FITS * n_folds * trainer.cost(float(alpha), ()).passes * (1.0 + 1e-12)
+
+
+def test_an_alpha_that_took_few_passes_cannot_be_chosen_after_many():
+    trainer = Fits([100.0, *[1.0] * 8])
+    budget = SearchBudget(trainer, [fold(trainer)])
+    budget.fit(1.0, ())
+    budget.fit(float(GRID[1]), ())
+    assert budget.keeping(GRID)[:2].tolist() == [True, False]
+
+
+def test_between_two_fits_as_much_is_expected_as_on_a_line_of_logarithms():
+    trainer = Fits([4.0, *[1.0] * 7, 63.0])
+    budget = SearchBudget(trainer, [fold(trainer)])
+    for alpha in (GRID[0], GRID[-1]):
+        budget.fit(float(alpha), ())
+    used = budget.evaluations
+    middle = budget.room(float(GRID[4]), 1.0).evaluations + used
+    assert middle == pytest.approx((MOST_FITS - 1) * np.sqrt(5.0 * 64.0))
