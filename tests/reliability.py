@@ -42,6 +42,7 @@ ORACLES = {
     "RowFile": "native/tests/test_row_file.cpp",
     "RowProductF32": "native/tests/test_row_product.cpp",
     "RowProductF64": "native/tests/test_row_product.cpp",
+    "SmoothedHinge": "native/tests/test_smoothed_hinge.cpp",
     "SquaredHingePairs": "tests/brute_force.py",
     "StructuredAuc": "tests/structured_oracle.py",
     "StructuredDorm": "tests/structured_oracle.py",

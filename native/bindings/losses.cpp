@@ -9,6 +9,7 @@
 #include "marginrank/pair_labels.hpp"
 #include "marginrank/pair_loss.hpp"
 #include "marginrank/preference_pairs.hpp"
+#include "marginrank/smoothed_hinge.hpp"
 
 namespace {
 
@@ -44,6 +45,7 @@ struct Labels {
 using marginrank::LeastSquares;
 using marginrank::PairLoss;
 using marginrank::QueryLoss;
+using marginrank::SmoothedHinge;
 
 void require_rows(std::int64_t n_rows, std::initializer_list<std::size_t> sizes) {
     for (const std::size_t size : sizes)
@@ -84,6 +86,11 @@ void active_partners(const PairLoss& loss, In<double> p, Out<double> above, Out<
     require_rows(loss.n_rows(), {p.size(), above.size(), below.size()});
     without_gil(n_threads,
                 [&](const Crew& crew) { loss.active_partners(crew, p.data(), above.data(), below.data()); });
+}
+
+double level(const SmoothedHinge& loss, In<double> p, int n_threads) {
+    require_rows(loss.n_rows(), {p.size()});
+    return without_gil(n_threads, [&](const Crew& crew) { return loss.level(crew, p.data()); });
 }
 
 // A loss over pairs takes labels, the factors of the queries, and whatever else its constructor has.
@@ -187,6 +194,9 @@ void bind_losses(nb::module_& m) {
              "below"_a.noconvert(), "n_threads"_a);
 
     bind_pair_loss<marginrank::LogisticLoss>(m, "LogisticLoss", "Pairwise logistic loss over queries.");
+
+    bind_pair_loss<SmoothedHinge, double>(m, "SmoothedHinge", "Smoothed pairwise hinge over queries.", "width"_a)
+        .def("level", &level, "scores"_a.noconvert(), "n_threads"_a);
 
     nb::class_<LeastSquares, QueryLoss>(m, "LeastSquares", "Centred least squares over queries.")
         .def("__init__", &make_least_squares, "y"_a.noconvert(), "query_ptr"_a.noconvert(),

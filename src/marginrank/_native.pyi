@@ -184,6 +184,13 @@ class LogisticLoss(QueryLoss):
 
     def __init__(self, labels: PairLabels, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
+class SmoothedHinge(QueryLoss):
+    """Smoothed pairwise hinge over queries."""
+
+    def __init__(self, labels: PairLabels, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], width: float) -> None: ...
+
+    def level(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> float: ...
+
 class LeastSquares(QueryLoss):
     """Centred least squares over queries."""
 

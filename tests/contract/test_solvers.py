@@ -27,6 +27,9 @@ class Regression:
         self.passes += 0.5
         return RegressionPoint(self, w)
 
+    def smoothed(self, width):
+        return None
+
     def curvature(self):
         return 2.0 * np.mean(self.X**2, axis=0)
 

@@ -41,12 +41,18 @@ struct HessianTerm {
     HessianTerm(Real4 difference, Real4 u_low, Real4 u_high) : pull(where4(difference < 1.0, u_low - u_high)) {}
 };
 
+// Makes a term of what it is made from; those that need more than that have makers of their own.
+template <class Term>
+struct Make {
+    Term operator()(Real4 difference, Real4 u_low, Real4 u_high) const { return Term(difference, u_low, u_high); }
+};
+
 // Up to four higher rows from j on against the n_low rows below them:
 // up[i] += sum_j w_j t_ij and down[j] += sum_i w_i t_ij; returns the sum of the costs.
 // Reads and writes up to three entries past n_low, which the mask leaves unchanged in value.
-template <class Term, bool Weighted>
+template <class Term, bool Weighted, class Maker>
 inline double brute_rows4(const double* s, const double* w, const double* u, std::int64_t n_low, std::int64_t j,
-                          std::int64_t width, double* up, double* down) {
+                          std::int64_t width, double* up, double* down, const Maker& make) {
     Real4 sj[4], wj[4], uj[4], sums[4], costs = all4(0.0);
     for (int r = 0; r < 4; ++r) {
         // A missing row stands so high above all others that none of its pairs counts.
@@ -63,7 +69,7 @@ inline double brute_rows4(const double* s, const double* w, const double* u, std
         const Real4 ui = u != nullptr ? load4(u + i) : all4(0.0);
         Real4 added = all4(0.0);
         for (int r = 0; r < 4; ++r) {
-            const Term term(sj[r] - si, ui, uj[r]);
+            const Term term = make(sj[r] - si, ui, uj[r]);
             const Real4 t = where4(inside, term.pull);
             added += Weighted ? wj[r] * t : t;
             sums[r] += Weighted ? wi * t : t;
@@ -76,10 +82,10 @@ inline double brute_rows4(const double* s, const double* w, const double* u, std
 }
 
 // Every n_blocks-th group of four higher rows, from `block` on: all blocks have about the same work.
-template <class Term, bool Weighted>
+template <class Term, bool Weighted, class Maker>
 inline double brute_levels(const double* s, const double* w, const double* u, const std::int32_t* level,
                            std::int32_t n_levels, std::int64_t block, std::int64_t n_blocks, double* up,
-                           double* down) {
+                           double* down, const Maker& make) {
     double total = 0.0;
     std::int64_t skip = block;
     for (std::int32_t l = 1; l < n_levels; ++l)
@@ -87,7 +93,7 @@ inline double brute_levels(const double* s, const double* w, const double* u, co
             if (--skip >= 0) continue;
             skip = n_blocks - 1;
             const std::int64_t width = level[l + 1] - j < 4 ? level[l + 1] - j : 4;
-            total += brute_rows4<Term, Weighted>(s, w, u, level[l], j, width, up, down);
+            total += brute_rows4<Term, Weighted>(s, w, u, level[l], j, width, up, down, make);
         }
     return total;
 }
@@ -116,11 +122,12 @@ struct BruteScratch : QueryScratch {
     }
 
     // Adds up the terms of all pairs and returns their cost.
-    template <class Term>
-    double sum_pairs(const Crew& crew, const PairLabels& labels, std::int64_t q, bool directed = false) {
+    template <class Term, class Maker = kernels::Make<Term>>
+    double sum_pairs(const Crew& crew, const PairLabels& labels, std::int64_t q, bool directed = false,
+                     const Maker& make = {}) {
         const double* direction = directed ? u.data() : nullptr;
-        return labels.weight() == nullptr ? sum_blocks<Term, false>(crew, labels, q, direction)
-                                          : sum_blocks<Term, true>(crew, labels, q, direction);
+        return labels.weight() == nullptr ? sum_blocks<Term, false>(crew, labels, q, direction, make)
+                                          : sum_blocks<Term, true>(crew, labels, q, direction, make);
     }
 
     // out = factor times the gradient, or the Hessian product, that the sums make.
@@ -137,19 +144,20 @@ private:
     // Sums of the lower rows by block of higher ones, and the cost of each block.
     std::vector<double> up_by_block_, cost_;
 
-    template <class Term, bool Weighted>
-    double sum_blocks(const Crew& crew, const PairLabels& labels, std::int64_t q, const double* direction) {
+    template <class Term, bool Weighted, class Maker>
+    double sum_blocks(const Crew& crew, const PairLabels& labels, std::int64_t q, const double* direction,
+                      const Maker& make) {
         const std::int64_t n = labels.rows(q), n_blocks = std::clamp<std::int64_t>(n / kBruteRows, 1, 64);
         const std::int32_t *level = labels.levels(q), n_levels = labels.n_levels(q);
         if (n_blocks == 1)
             return kernels::brute_levels<Term, Weighted>(s.data(), w.data(), direction, level, n_levels, 0, 1,
-                                                         up.data(), down.data());
+                                                         up.data(), down.data(), make);
         up_by_block_.assign(static_cast<std::size_t>(n_blocks * (n + 3)), 0.0);
         cost_.assign(static_cast<std::size_t>(n_blocks), 0.0);
         crew.run(n_blocks, [&](std::int64_t b, int) {
             cost_[static_cast<std::size_t>(b)] =
                 kernels::brute_levels<Term, Weighted>(s.data(), w.data(), direction, level, n_levels, b, n_blocks,
-                                                      up_by_block_.data() + b * (n + 3), down.data());
+                                                      up_by_block_.data() + b * (n + 3), down.data(), make);
         });
         for (std::int64_t b = 0; b < n_blocks; ++b)
             for (std::int64_t k = 0; k < n; ++k)

@@ -55,6 +55,12 @@ public:
         return factor * std::max(evaluate_query(crew, q, at, factor, gradient, scratch), 0.0);
     }
 
+    // The level of query q, times its factor; only of losses that have one.
+    double level_rows(const Crew& crew, std::int64_t q, const double* scores, QueryScratch& scratch) const {
+        const double factor = scale_[static_cast<std::size_t>(q)];
+        return factor == 0.0 ? 0.0 : factor * level_query(crew, q, moved(q, scores, scratch), scratch);
+    }
+
     // Product of the Hessian of query q at the scores with the direction, times its factor.
     void hessian_rows(const Crew& crew, std::int64_t q, const double* scores, const double* direction,
                       double* product, QueryScratch& scratch) const {
@@ -121,6 +127,9 @@ protected:
     // And `factor` times the product of its Hessian with the direction.
     virtual void hessian_query(const Crew& crew, std::int64_t q, const double* scores, const double* direction,
                                double factor, double* product, QueryScratch& scratch) const = 0;
+
+    // And, where it has planes of its own, the height of its plane at scores of 0.
+    virtual double level_query(const Crew&, std::int64_t, const double*, QueryScratch&) const { return 0.0; }
 
     // Sum of visit(crew, q, scratch): the long queries one after the other with all threads, the others side by
     // side.

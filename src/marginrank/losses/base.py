@@ -124,3 +124,24 @@ class ComparesPairs(Protocol):
     @property
     def n_pairs(self) -> int:
         """Number of pairs that are compared."""
+
+
+class SmoothedLoss(Loss, Protocol):
+    """A smooth loss that lies above another one and whose gradients are slopes of planes below that one."""
+
+    def level(self, scores: Vector) -> tuple[float, LossRounding]:
+        """Return the height b of the plane ``g.p + b`` below the other loss, g the gradient at the scores.
+
+        Its rounding says how far b may be off, and the gradient from the slope of a plane of that height.
+        """
+
+
+@runtime_checkable
+class Smoothable(Protocol):
+    """What losses with kinks have in addition, if they can be smoothed."""
+
+    def smoothed(self, width: float) -> SmoothedLoss | None:
+        """Return the loss without kinks, which differs from this one near these only, the less the narrower.
+
+        None where looking at it would cost too much.
+        """

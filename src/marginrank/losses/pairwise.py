@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import PairLabels, PairLoss
+from marginrank._kernels import SmoothedHinge as CompiledSmoothedHinge
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError
@@ -30,6 +31,8 @@ _ONE_BY_ONE = 320
 _LARGEST_ERROR = 1e-6
 # Rows whose terms are added one after the other; the sums of such blocks meet in a tree.
 _BLOCK_ROWS = 32768
+# Rows of the longest query with which looking at every pair costs less than it saves in passes over X.
+_LONGEST_SMOOTHED = 1024
 
 
 class PairwiseLoss(NativeLoss):
@@ -158,6 +161,73 @@ class HingeLoss(MarginLoss):
             error += 5.0 * self._sorted.relative * self._sorted.mass * (1.0 + 2.0 * reach)
             slope += 2.0 * self._relative * active + 10.0 * self._sorted.relative * self._sorted.mass
         return LossRounding(error + UNIT if reach > 0.0 else error, slope)
+
+    def risen(self, value: float, shift: float) -> float:
+        """Return what the risk is at most after a move: a difference of two scores moves twice as far."""
+        return value + 2.0 * shift
+
+    def steepest(self, value: float) -> float:
+        """Return the largest 1-norm of a gradient: every pair pulls at two rows."""
+        del value
+        return 2.0
+
+    def smoothed(self, width: float) -> SmoothedHinge | None:
+        """Return the hinge that is quadratic for margins within half a width of 1.
+
+        None with longer queries: every pair is looked at, and with so many pairs the hinge behaves like a
+        smooth function anyway.
+        """
+        return None if self.longest_query > _LONGEST_SMOOTHED else SmoothedHinge(self, width)
+
+
+class SmoothedHinge(PairwiseLoss):
+    """The hinge with a quadratic piece in place of its kink, and planes below the hinge itself.
+
+    Each pair has a slope ``-mu``, mu from 0 to 1, and ``mu (1 - (p_j - p_i))`` is below its hinge wherever
+    the scores are. So ``mean(mu) + g.p`` is below the hinge for the gradient g of this loss, whatever
+    rounding made of each mu.
+
+    Parameters
+    ----------
+    hinge : HingeLoss
+        What is smoothed.
+    width : float
+        Margins within half of this of 1 belong to the quadratic piece.
+    """
+
+    name = "smoothed hinge"
+    smooth = True
+    cost = "quadratic"
+
+    def __init__(self, hinge: HingeLoss, width: float) -> None:
+        NativeLoss.__init__(self, hinge.query_ptr, hinge.n_threads)
+        self.y, self.weight, self.factor, self.width = hinge.y, hinge.weight, hinge.factor, width
+        # Sorted and counted once for all widths.
+        vars(self)["_labels"] = hinge._labels
+
+    def _compiled(self) -> Kernel:
+        return CompiledSmoothedHinge(self._labels, self.factor, self.width)
+
+    @cached_property
+    def _relative(self) -> float:
+        """Sums over the pairs of rows and queries are right to this part of themselves."""
+        return UNIT * (4 * self.longest_query + 2 * len(self.factor) + 256)
+
+    def level(self, scores: Vector) -> tuple[float, LossRounding]:
+        """Return the mean of all mu; each of them pulls at two rows, whose sums are as right as this one."""
+        level = float(self.compiled.level(scores, self.n_threads))
+        error = 2.0 * self._relative * level
+        return level, LossRounding(error, 2.0 * error)
+
+    def rounding(
+        self, value: float, reach: float, length: float, scores: Vector | None = None
+    ) -> LossRounding:
+        """Return how far value and gradient may be off: a slack is right to ``u (2 + 2 reach)``."""
+        del length, scores
+        slack = UNIT * (4.0 + 4.0 * reach)
+        return LossRounding(
+            2.0 * self._relative * value + slack, 4.0 * self._relative + 2.0 * slack / self.width
+        )
 
     def risen(self, value: float, shift: float) -> float:
         """Return what the risk is at most after a move: a difference of two scores moves twice as far."""

@@ -85,6 +85,34 @@ class Objective(Protocol):
         A vector or a matrix, whichever pays.
         """
 
+    def smoothed(self, width: float) -> Smoothed | None:
+        """Return this objective with a risk that has no kinks, or None where there is no such thing."""
+
+    def find_gradients(self, points: Sequence[Any]) -> None:
+        """Compute the gradients of several points that have none yet, in one read of X."""
+
+
+class Smoothed(Protocol):
+    """An objective whose risk lies above that of another one, and is smooth within a width of its kinks."""
+
+    def beside(self, point: Any) -> SmoothedPoint:
+        """Evaluate where a point is, of the other objective or of another width, without a look at X."""
+
+    def original(self, point: Any) -> Point:
+        """Return the point of the other objective where a point of this one is, without a look at X."""
+
+
+class SmoothedPoint(Point, Protocol):
+    """A point of a smoothed objective, whose plane is one of the risk that was smoothed."""
+
+    @property
+    def plane(self) -> tuple[float, PlaneRounding]:
+        """The b of the plane ``R(v) >= risk_gradient.v + b`` of that risk, and how far it may be off."""
+
+    @property
+    def plane_value(self) -> float:
+        """How high that plane is at ``w``: what is missing to the risk there is what smoothing costs."""
+
 
 @dataclass(frozen=True)
 class Progress:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from marginrank.rounding import upward
-from marginrank.solvers.base import Callback, Objective, Point, Progress, SolverResult
+from marginrank.solvers.base import Callback, Objective, Point, Progress, SmoothedPoint, SolverResult
 from marginrank.solvers.planes import CuttingPlanes
 from marginrank.types import Vector
 
@@ -142,6 +142,10 @@ class Certificate:
         self.observe(point)
         self.planes.cut(point)
         return self.subgradient(point)
+
+    def cut_below(self, point: SmoothedPoint) -> None:
+        """Add the plane of a point of the smoothed objective, which is a plane of this one's risk."""
+        self.planes.cut_below(point)
 
     def subgradient(self, point: Point) -> Vector:
         """Return the smallest subgradient of the whole objective at a point: its gradient, if it has one."""

@@ -98,6 +98,10 @@ class InverseHessian:
             self.update(w - self._place[0], gradient - self._place[1])
         self._place = w, gradient
 
+    def move(self, w: Vector, gradient: Vector) -> None:
+        """Be at a place without learning from the way there, whose gradients are not of one function."""
+        self._place = w, gradient
+
     def update(self, step: Vector, change: Vector) -> None:
         """Learn that the gradient changed by ``change`` along ``step``, unless that shows no curvature."""
         product = float(step @ change)

@@ -10,55 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.designs.base import Design, Evaluation, ProductRounding, scores_at
-from marginrank.losses.base import Loss
+from marginrank.losses.base import Loss, Smoothable, SmoothedLoss
 from marginrank.rounding import LATER, TINY, UNIT, LossRounding, PlaneRounding, upward
 from marginrank.solvers.penalties import SQUARED_NORM, Penalty
 from marginrank.solvers.score_planes import ScorePlane
 from marginrank.types import Vector
 
 _SMALLEST_FUSED_STEP = 1e-3
-_LEAST_SQUARE = 1e-290
-
-
-def natural_alpha(design: Design, loss: Loss) -> float:
-    """Return the alpha at which a step along the gradient at zero brings the margins to about 1.
-
-    That is their order of magnitude, for every loss whose pairs pull by about 1 at zero: the hinge by 1, its
-    square by 2, the logistic loss by 1/2. Above this alpha the model is hardly more than that gradient; it
-    follows the units of X. What may be the rounding
-    of the product, because the terms of a column cancel out, counts as nothing.
-
-    Returns
-    -------
-    float
-        0 where no column pulls in any direction.
-    """
-    slope = loss.at(np.zeros(loss.n_rows)).gradient
-    gradient, rounding = design.adjoint(slope), design.rounding()
-    unit = 0.5 * np.finfo(np.float64).eps * rounding.adjoint_steps * float(np.abs(slope).sum())
-    gradient = np.where(np.abs(gradient) > unit * rounding.column, gradient, 0.0)
-    return squared_length(gradient)
-
-
-def squared_length(gradient: Vector) -> float:
-    """Return ``|g|^2``; it is an error if it is too large or too small for the decades about it.
-
-    Examples
-    --------
-    >>> squared_length(np.array([3.0, 4.0]))
-    25.0
-    """
-    with np.errstate(over="ignore"):
-        square = float(gradient @ gradient)
-    if gradient.any() and not _LEAST_SQUARE < square < 1.0 / _LEAST_SQUARE:
-        raise FloatingPointError(f"The gradient at zero has the squared length {square:g}.")
-    return square
 
 
 class Objective:
@@ -89,7 +53,7 @@ class Objective:
         self.n_features = design.shape[1]
         self.smooth = loss.smooth
         self.name = loss.name
-        self.passes = 0.0
+        self._count = [0.0]
         self._curvature: list[NDArray[np.float64]] = []
         self._products: list[ProductRounding] = []
         self._known: Point | None = None
@@ -105,6 +69,15 @@ class Objective:
         other._known = known
         return other
 
+    @property
+    def passes(self) -> float:
+        """Passes over X so far, those of smoothed copies included."""
+        return self._count[0]
+
+    @passes.setter
+    def passes(self, passes: float) -> None:
+        self._count[0] = passes
+
     @cached_property
     def fused(self) -> bool:
         """Whether a pass over X that evaluates the loss has the gradient, too."""
@@ -116,12 +89,26 @@ class Objective:
             return self._known.seen_from(self)
         found = self.design.evaluate(w, self.loss)
         self.passes += found.passes
-        return Point(self, found, self.score_error(w))
+        return self._point(found, self.score_error(w))
+
+    def _point(self, found: Evaluation, score_error: float) -> Point:
+        return Point(self, found, score_error)
 
     def at_scores(self, w: Vector, scores: Vector, score_error: float) -> Point:
         """Evaluate at ``w`` whose scores are known, and how far these may be off, without a look at X."""
         point = self.loss.at(scores)
-        return Point(self, Evaluation(w, point.value, None, scores, point.gradient), score_error)
+        return self._point(Evaluation(w, point.value, None, scores, point.gradient), score_error)
+
+    def smoothed(self, width: float) -> SmoothedObjective | None:
+        """Return this objective with a smoothed loss; None where the loss has none or scores are not here."""
+        loss = self.loss.smoothed(width) if isinstance(self.loss, Smoothable) else None
+        return SmoothedObjective(self, loss) if loss is not None and self.design.brings_scores(loss) else None
+
+    def find_gradients(self, points: Sequence[Point]) -> None:
+        """Compute the gradients of several points that have none yet, in one read of X."""
+        missing = [point for point in points if point._risk_gradient is None]
+        if missing:
+            find_gradients(self, missing)
 
     def curvature(self) -> NDArray[np.float64]:
         """Estimate the Hessian of the risk at ``w = 0`` from some rows: its diagonal, or all of it.
@@ -175,39 +162,13 @@ def find_gradients(objective: Objective, points: Sequence[Point]) -> None:
 
 def plane_for(objective: Objective, plane: ScorePlane) -> tuple[Vector, float, PlaneRounding]:
     """Return what a plane of the loss says about coefficients: a slope, an offset and their rounding."""
+    return objective.adjoint(plane.gradient), plane.offset, rounding_of(objective, plane)
+
+
+def rounding_of(objective: Objective, plane: ScorePlane) -> PlaneRounding:
+    """Return how far a plane of the loss may be off as one of coefficients, once multiplied with X."""
     slope = objective.products.adjoint_steps * UNIT * plane.length + plane.slope_error
-    rounding = PlaneRounding(plane.taken_off, upward(slope) + TINY, plane.length)
-    return objective.adjoint(plane.gradient), plane.offset, rounding
-
-
-def combination(objective: Objective, weights: Sequence[float] | Vector, models: Sequence[Any]) -> Point:
-    """Evaluate a combination of models whose scores are known, without a look at X.
-
-    Parameters
-    ----------
-    objective : Objective
-        What to evaluate.
-    weights : sequence of float
-        One for each model.
-    models : sequence
-        What has ``w``, ``scores`` and ``score_error``: points, or knots of a path.
-    """
-    w = _weighted_sum(weights, [model.w for model in models])
-    scores = _weighted_sum(weights, [model.scores for model in models])
-    # Coefficients and scores round apart: with each weight twice, and in sums of so many terms.
-    steps = 2.0 * (len(models) + 3) * UNIT
-    error = sum(
-        abs(float(weight)) * (model.score_error + steps * objective.reach(model.w))
-        for weight, model in zip(weights, models, strict=True)
-    )
-    return objective.at_scores(w, scores, upward(error))
-
-
-def _weighted_sum(weights: Sequence[float] | Vector, vectors: Sequence[Vector]) -> Vector:
-    total: Vector = weights[0] * vectors[0]
-    for weight, vector in zip(weights[1:], vectors[1:], strict=True):
-        total += weight * vector
-    return total
+    return PlaneRounding(plane.taken_off, upward(slope) + TINY, plane.length)
 
 
 class Point:
@@ -252,7 +213,7 @@ class Point:
     def seen_from(self, objective: Objective) -> Point:
         """Return this point for another objective of the same design and loss, with all that is known."""
         known = replace(self._evaluation, gradient=self._risk_gradient)
-        return Point(objective, known, self.score_error)
+        return objective._point(known, self.score_error)
 
     @cached_property
     def _sizes(self) -> tuple[float, float]:
@@ -315,6 +276,55 @@ class Point:
     def along(self, direction: Vector) -> Line:
         """The objective on the line ``w + t * direction``."""
         return Line(self, direction)
+
+
+class SmoothedObjective(Objective):
+    """An objective with a smoothed loss: points are of this one, their planes of the one it was made of."""
+
+    loss: SmoothedLoss
+
+    def __init__(self, original: Objective, loss: SmoothedLoss) -> None:
+        super().__init__(original.design, loss, original.alpha, original.penalty)
+        self._original = original
+        self._count, self._products = original._count, original._products
+
+    def _point(self, found: Evaluation, score_error: float) -> SmoothedPoint:
+        return SmoothedPoint(self, found, score_error)
+
+    def beside(self, point: Point) -> SmoothedPoint:
+        """Evaluate where a point is, of the original or of another width, without a look at X."""
+        return cast(SmoothedPoint, self.at_scores(point.w, point.scores, point.score_error))
+
+    def original(self, point: Point) -> Point:
+        """Return the original's point where a point of this one is, without a look at X."""
+        return self._original.at_scores(point.w, point.scores, point.score_error)
+
+
+class SmoothedPoint(Point):
+    """A point of a smoothed objective, whose plane is one of the risk that was smoothed."""
+
+    objective: SmoothedObjective
+
+    @cached_property
+    def plane(self) -> tuple[float, PlaneRounding]:
+        """The b of the plane ``R(v) >= risk_gradient.v + b``, and how far the plane may be off.
+
+        It is a sum over pairs that knows nothing of X, so the rounding of the scores does not matter.
+        """
+        plane = self.score_plane
+        return plane.offset, rounding_of(self.objective, plane)
+
+    @cached_property
+    def score_plane(self) -> ScorePlane:
+        """The plane of the loss that was smoothed, whose height is a sum over pairs."""
+        level, found = self.objective.loss.level(self.scores)
+        off, slope = upward(found.value) + self._tiny, upward(found.slope) + self._tiny
+        return ScorePlane(self.score_gradient, level, off, slope, self._sizes[1])
+
+    @property
+    def plane_value(self) -> float:
+        """How high that plane is at ``w``, about."""
+        return float(self.score_gradient @ self.scores) + self.plane[0]
 
 
 class Line:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import simplex_qp
 from marginrank.rounding import UNIT, PlaneRounding, upward
-from marginrank.solvers.base import Point
+from marginrank.solvers.base import Point, SmoothedPoint
 from marginrank.solvers.penalties import SQUARED_NORM, Penalty
 from marginrank.solvers.penalties.squared_norm import longest
 from marginrank.solvers.plane_weights import MAX_QP_STEPS, improve_weights
@@ -124,6 +124,10 @@ class CuttingPlanes:
         """Add the plane of a point."""
         slope = point.risk_gradient
         self.add(slope, point.risk - float(slope @ point.w), point.plane_rounding)
+
+    def cut_below(self, point: SmoothedPoint) -> None:
+        """Add the plane of a point of a smoothed risk, which is one of the risk itself."""
+        self.add(point.risk_gradient, *point.plane)
 
     def bound(self, precision: float) -> float:
         """Return a lower bound of the optimum, at most ``precision`` below the best of these planes.

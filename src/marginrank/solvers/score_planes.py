@@ -53,6 +53,11 @@ class ScorePlanes(CuttingPlanes):
         super().cut(point)
         self._of_scores.append(point.score_plane)
 
+    def cut_below(self, point: Any) -> None:
+        """Add the plane of a point of a smoothed risk, which has scores."""
+        super().cut_below(point)
+        self._of_scores.append(point.score_plane)
+
     def _keep(self, keep: Rows) -> None:
         super()._keep(keep)
         self._of_scores = [self._of_scores[k] for k in keep]

@@ -15,7 +15,8 @@ from scipy import optimize
 
 from marginrank.losses.base import Loss
 from marginrank.rounding import upward
-from marginrank.solvers.objective import Objective, Point, combination
+from marginrank.solvers.combinations import combination
+from marginrank.solvers.objective import Objective, Point
 from marginrank.types import Vector
 
 _STEPS = 8

@@ -20,10 +20,11 @@ from marginrank.designs.base import Design
 from marginrank.losses.base import Loss
 from marginrank.rounding import upward
 from marginrank.solvers.base import Callback, Solver, SolverResult
+from marginrank.solvers.combinations import combination
 from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.solvers.knot_spacing import knots_between, steps_between
 from marginrank.solvers.lower_lines import LowerLines, Node, middle, on_chord
-from marginrank.solvers.objective import Objective, Point, combination, find_gradients
+from marginrank.solvers.objective import Objective, Point, find_gradients
 from marginrank.solvers.planes import CuttingPlanes
 from marginrank.solvers.quasi_newton import QuasiNewton
 from marginrank.solvers.starting_points import Knot, between, combined_start, knot_of, nearest_start

@@ -26,7 +26,8 @@ from marginrank.losses import Loss
 from marginrank.losses.native import NativeLoss
 from marginrank.losses.offset import OffsetLoss
 from marginrank.metrics.several_targets import TargetEvaluators
-from marginrank.solvers.objective import Objective, natural_alpha
+from marginrank.solvers.natural_alpha import natural_alpha
+from marginrank.solvers.objective import Objective
 from marginrank.solvers.penalties import ElasticNet, Penalty
 from marginrank.system.memory import check_columns
 from marginrank.training.penalty_settings import PLAIN, PenaltySettings

@@ -28,6 +28,9 @@ class PairwiseProblem:
         self.passes += 0.5
         return _Point(self, w, self.differences @ w)
 
+    def smoothed(self, width):
+        return None
+
     def curvature(self):
         return 2.0 * np.mean(self.differences**2, axis=0)
 

@@ -10,7 +10,8 @@ from marginrank.designs import ColumnTransform, MatrixDesign, TransformedDesign
 from marginrank.designs.remote import RemoteDesign
 from marginrank.losses import QUERY_LOSSES, HingePreferences
 from marginrank.solvers import SOLVERS
-from marginrank.solvers.objective import Objective, natural_alpha
+from marginrank.solvers.natural_alpha import natural_alpha
+from marginrank.solvers.objective import Objective
 from marginrank.storage.engines import RemoteMatrix, SerialEngine
 from toy_penalty import BoundedElasticNet
 
