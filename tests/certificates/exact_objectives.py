@@ -15,6 +15,7 @@ from typing import NamedTuple
 from exact_logistic import entropy, softplus
 
 Row = tuple[Fraction, ...]
+_LEAST_SLOPE = Fraction(1, 2**2880)
 
 
 def dot(a, b):
@@ -150,8 +151,11 @@ class LogisticRisk:
         return dot([t.coefficient for t in self.terms], costs)
 
     def proved(self, weights, penalty):
-        """Return the lower bound that slopes of the terms prove: ``log(1 + e^x) >= b x + entropy(b)``."""
-        slopes = [min(max(b, Fraction(0)), Fraction(1)) for b in weights]
+        """Return the lower bound that slopes of the terms prove: ``log(1 + e^x) >= b x + entropy(b)``.
+
+        Any slopes prove; those too small for ``softplus`` to tell from 0 are 0, as their fractions are long.
+        """
+        slopes = [min(b, Fraction(1)) if b > _LEAST_SLOPE else Fraction(0) for b in weights]
         by_term = [t.coefficient * b for t, b in zip(self.terms, slopes, strict=True)]
         level = dot(by_term, [t.margin for t in self.terms])
         level += dot([t.coefficient for t in self.terms], [entropy(b) for b in slopes])

@@ -20,6 +20,8 @@ DIGITS = 100
 CLOSE = Decimal(10) ** -24
 _STEPS = 300
 _BITS = 240
+#: Slopes below are 0 to ``softplus``, and too long as fractions: a lead of 1e5 has one of 43,000 digits.
+_LEAST_SLOPE = Decimal(2) ** -2880
 
 
 class Optimum(NamedTuple):
@@ -61,7 +63,7 @@ def solved(objective, alpha):
             certificate = [[_dyadic(x) for x in block] for block in weights]
         elif isinstance(objective.risk, LogisticRisk):
             u, weights = _logistic_newton(objective.risk, scaled, factor)
-            certificate = [_dyadic(x) for x in weights]
+            certificate = [_dyadic(x) if x > _LEAST_SLOPE else Fraction(0) for x in weights]
         else:
             u, certificate = _newton(objective.risk, scaled, factor), None
         w = [_dyadic(x) * f for x, f in zip(u, factor, strict=True)]
