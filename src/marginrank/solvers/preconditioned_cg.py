@@ -98,6 +98,17 @@ class PreconditionedCG(ConjugateGradients):
         self._least = 0.0
         self.active[:] = True
 
+    @property
+    def open_gap(self) -> float:
+        """The relative gap, as far as the recurrences know."""
+        value = float(self.values[0])
+        return self._open_gap / value if value > 0.0 else 1.0
+
+    def aim_at(self, tol: float) -> None:
+        """Go on until the gap is at most this."""
+        self._tol = tol
+        self.active[:] = True
+
     def _begin(self) -> None:
         c, w = self._equations.right_side, self._iterate
         self._residual = c - self._applied(w) if w.any() else c.copy()

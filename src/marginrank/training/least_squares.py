@@ -42,6 +42,8 @@ _BESIDES = 1.5
 _FEW, _CLOSELY = 1000, 0.01
 # Recurrences go on to a little less than tol, for what rounding takes of the certificate.
 _MARGIN = 0.99
+# Where that is more, they go on to what it leaves, if that is this part of tol at least; so often at most.
+_LEAST_ROOM, _MOST_CHECKS = 0.05, 4
 
 
 class _Carrying:
@@ -137,12 +139,12 @@ class LeastSquaresTrainer:
     def _solve_certified(
         self, place: Place, callbacks: Sequence[Callback], recorder: Recorder | None
     ) -> SolverResult:
-        """Iterate; where X does not confirm the gap, go on: by its value, then by its residual."""
+        """Iterate; where X does not confirm the gap, go on: for what rounding takes, then without drift."""
         diagonal, tol = system_diagonal(self.problem, place.alpha), _MARGIN * self._tol
         cg = PreconditionedCG(self._equations, place.alpha, diagonal, tol=tol, max_iter=self._max_iter)
         run = self._run = _Run(cg, None, recorder, [])
         best: SolverResult | None = None
-        restarted = False
+        restarted, tightened = False, 0
         while True:
             self._iterate(run, callbacks)
             if run.status == "interrupted":
@@ -150,15 +152,17 @@ class LeastSquaresTrainer:
             result = self._result(run, 0)
             if run.status != "converged" or result.gap <= self._tol:
                 return result
-            if best is not None and restarted and result.gap > 0.5 * best.gap:
-                best = min(best, result, key=lambda one: one.gap)
-                return self._stalled(place.alpha, replace(best, n_iter=cg.iteration))
-            if best is None:
-                cg.correct(result.value)
-            else:
-                cg.restart()
-                restarted = True
             best = result if best is None else min(best, result, key=lambda one: one.gap)
+            cg.correct(result.value)
+            room = self._tol - max(result.gap - cg.open_gap, 0.0)
+            if room > _LEAST_ROOM * self._tol and tightened < _MOST_CHECKS:
+                tightened += 1
+                cg.aim_at(0.9 * room)
+            elif restarted:
+                return self._stalled(place.alpha, replace(best, n_iter=cg.iteration))
+            else:
+                restarted, tightened = True, 0
+                cg.restart()
 
     def _stalled(self, alpha: float, result: SolverResult) -> SolverResult:
         """Return a model whose gap is above tol by rounding, with what a larger alpha proves of it."""

@@ -1,5 +1,7 @@
 """RankRLS against dense solves of its equations, written out with the matrices of the paper."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -301,6 +303,17 @@ def test_training_ends_at_the_certified_gap_and_not_before(alpha, shape):
     exact = RankRLS(alpha, solver="direct", scale=None).fit(X, y, qid=qid)
     assert model.objective_ <= (1 + 1.001e-3) * exact.objective_
     assert model.coef_.any()  # also where w = 0 is nearly as good
+
+
+@pytest.mark.parametrize("alpha", [1e-8, 1e-3])
+def test_a_gap_of_which_rounding_takes_a_third_is_reached(alpha):
+    X, y, qid = make_data(24)
+    rounding = RankRLS(alpha, **EXACT).fit(X, y, qid=qid).gap_
+    assert 0.0 < rounding < 1e-6
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = RankRLS(alpha, tol=3.0 * rounding, solver="cg").fit(X, y, qid=qid)
+    assert model.gap_ <= 3.0 * rounding
 
 
 @pytest.mark.parametrize("by_folds", [False, True])
