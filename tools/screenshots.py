@@ -59,11 +59,56 @@ def picture_report(folder: Path, images: Path) -> None:
         driver.quit()
 
 
+def picture_judge(folder: Path, images: Path) -> None:
+    """Take the judging page after some answers about made hotels."""
+    from random import Random
+
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    draw = Random(0)
+    rows = ["id,name,text,price,stars,distance"]
+    for k in range(200):
+        name = f"{draw.choice(['Adler', 'Bristol', 'Central', 'Delta'])} {k}"
+        what, where = (
+            draw.choice(["a view", "a balcony", "breakfast"]),
+            draw.choice(["by the sea", "in town"]),
+        )
+        text = f"With {what} {where}"
+        rows.append(
+            f"h{k:03d},{name},{text},{draw.randint(40, 240)},{draw.randint(1, 5)},{9 * draw.random():.1f}"
+        )
+    (folder / "items.csv").write_text("\n".join([*rows, ""]))
+    options = ["items.csv", "-o", "pairs.csv", "--no-browser", "--seed", "1"]
+    command = [sys.executable, "-m", "marginrank", "judge", *options]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    driver = browser(1000, 1000)
+    try:
+        assert process.stdout is not None
+        driver.get(next(line.split()[1] for line in process.stdout if line.startswith("page")))
+        wait = WebDriverWait(driver, 60)
+        asked = "return document.getElementById('pair').dataset.question"
+        values = (
+            "return ['a', 'b'].map((side) => "
+            "[...document.querySelectorAll(`#item-${side} dd`)].map((one) => one.textContent))"
+        )
+        for _ in range(30):
+            before = wait.until(lambda driver: driver.execute_script(asked))
+            a, b = (30 * float(s) - float(p) - 5 * float(d) for *_, p, s, d in driver.execute_script(values))
+            driver.find_element("tag name", "body").send_keys("a" if a > b else "b")
+            wait.until(lambda driver, before=before: driver.execute_script(asked) != before)
+        wait.until(lambda driver: " 30 " in driver.find_element("id", "certificate").text)
+        driver.save_screenshot(str(images / "judge.png"))
+    finally:
+        driver.quit()
+        process.terminate()
+
+
 def main() -> None:
     """Take all pictures."""
     images = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as folder:
         picture_report(Path(folder), images)
+        picture_judge(Path(folder), images)
 
 
 if __name__ == "__main__":

@@ -80,6 +80,7 @@ _MODULES = {
     "inspection",
     "intervals",
     "io",
+    "judging",
     "metrics",
     "model",
     "model_selection",

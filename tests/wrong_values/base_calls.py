@@ -29,6 +29,7 @@ from marginrank import (
     feature_maps,
     inspection,
     intervals,
+    judging,
     metrics,
     model,
     model_selection,
@@ -64,6 +65,7 @@ NOT_CALLED = {
             "explanation.RowExplanations",
         ),
         "intervals.CoefficientIntervals",
+        "judging.SuggestedPairs",
         *("export.CheckedRows", "export.Export", "export.ExportCheck"),
         *(
             "comparison.Comparison",
@@ -603,5 +605,9 @@ def calls(folder: Path) -> dict[str, list[Call]]:
         **_file_calls(folder),
         **_interval_calls(),
         **_cluster_calls(),
+        "judging.suggest_pairs": [
+            Call(judging.suggest_pairs, {"model": RankSVM().fit(X, Y, qid=QID), "items": X, "asked": PAIRS}),
+            Call(judging.suggest_pairs, {"model": None, "items": X}, ("items", "n")),
+        ],
         "report.write": [Call(report.write, _report_arguments(folder))],
     }

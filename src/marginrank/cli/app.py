@@ -29,6 +29,7 @@ COMMANDS = {
     "export": "Write MODEL for another program.",
     "import": "Make a model of SOURCE, which another program has written.",
     "inspect": "Look through DATA before training on it, or say what a model is.",
+    "judge": "Ask which of two ITEMS is better, and learn a ranker from the answers.",
     "path": "Compute the models of every alpha on DATA, and choose one.",
     "predict": "Score the rows of DATA with MODEL, in their order.",
     "report": "Write a page to look at, in one HTML file, about data, models and scores.",

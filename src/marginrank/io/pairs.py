@@ -18,6 +18,8 @@ from marginrank.io.text_lines import Piece, counted, text_lines
 from marginrank.parameters import as_list, check_count
 
 _HEADER = ("winner", "loser", "weight", "margin")
+# What marginrank judge writes: who answered what to which kind of question is not for training.
+_JUDGED = ("winner", "loser", "weight", "answer", "question", "rater")
 _DOCID = re.compile(r"\s*docid\s*=\s*(\S+)")
 
 
@@ -49,6 +51,8 @@ def load_pairs(
 ) -> Pairs:
     r"""Read preferences: ``winner,loser[,weight[,margin]]``, one a line, with or without that header.
 
+    The answers of ``marginrank judge`` are read as they are.
+
     Parameters
     ----------
     source : path, binary file object or bytes
@@ -72,12 +76,16 @@ def load_pairs(
         n_rows = check_count(n_rows, "n_rows")
     pairs: list[tuple[int, int]] = []
     numbers: list[list[float]] = []
-    width = 0
+    width = numbered = 0
     for line in text_lines(source):
         fields = line.fields(",")
         if not width:
-            width = _check_width(line, fields)
-            if tuple(field.text.lower() for field in fields) == _HEADER[:width]:
+            names = tuple(field.text.lower() for field in fields)
+            if names == _JUDGED:
+                width, numbered = len(names), 3
+                continue
+            width = numbered = _check_width(line, fields)
+            if names == _HEADER[:width]:
                 continue
         if len(fields) != width:
             raise line.expected(f"{width} fields, as in the first line", str(len(fields)))
@@ -85,7 +93,7 @@ def load_pairs(
         if winner == loser:
             raise fields[1].expected("two different rows", f"{fields[1].text!r} twice")
         pairs.append((winner, loser))
-        numbers.append([_number(*item) for item in zip(_HEADER[2:], fields[2:], strict=False)])
+        numbers.append([_number(*item) for item in zip(_HEADER[2:], fields[2:numbered], strict=False)])
     if not pairs:
         raise line.expected("pairs after the header", "none")
     columns: list[Any] = [*np.array(numbers, dtype=np.float64).T, None, None]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-AXE = Path(__file__).resolve().parents[2] / "build" / "axe" / "package" / "axe.min.js"
+AXE = Path(__file__).resolve().parents[1] / "build" / "axe" / "package" / "axe.min.js"
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars"
@@ -64,9 +64,8 @@ class Browser:
         return [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in found]
 
 
-@pytest.fixture(scope="session")
-def chromium():
-    """Return a driver of Chromium, or skip."""
+def driver_of_chromium():
+    """Return a driver of Chromium, or skip the test."""
     program, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if program is None or driver is None:
         pytest.skip("Chromium and its driver are not there; make browser installs them.")
@@ -78,13 +77,4 @@ def chromium():
     for flag in FLAGS.split():
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    found = webdriver.Chrome(options=options, service=Service(driver))
-    yield found
-    found.quit()
-
-
-@pytest.fixture
-def browser(chromium):
-    """Return a browser without complaints so far."""
-    chromium.get_log("browser")
-    return Browser(chromium)
+    return webdriver.Chrome(options=options, service=Service(driver))
