@@ -56,6 +56,19 @@ MUTANTS = {
         "chosen = int(np.argmin(signed))",
         "tests/unit/training/test_selection.py::test_the_largest_of_the_best_alphas_is_taken_in_any_order",
     ),
+    "the lambda of all rows for a pair left out": Mutant(
+        "marginrank.solvers.leave_pair_out",
+        "shift = 0.5 * alpha * (self._n_rows - 2)",
+        "shift = 0.5 * alpha * self._n_rows",
+        "tests/unit/estimators/test_leave_pair_out.py"
+        "::test_differences_are_those_of_refitting_without_the_pair",
+    ),
+    "least squares stop ten times above tol": Mutant(
+        "marginrank.solvers.preconditioned_cg",
+        "by_gap = self._open_gap <= self._tol",
+        "by_gap = self._open_gap <= 10.0 * self._tol",
+        "tests/unit/solvers/test_preconditioned_cg.py::test_a_run_ends_when_its_gap_is_closed_and_not_before",
+    ),
     "another lambda without a query": Mutant(
         "marginrank.training.query_out",
         "self.shift = 0.5 * alpha",

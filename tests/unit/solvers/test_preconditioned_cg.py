@@ -71,6 +71,28 @@ def test_without_a_diagonal_bounds_are_those_of_quadrature():
     np.testing.assert_allclose(seen[:some], quadrature[:some], rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_a_run_ends_when_its_gap_is_closed_and_not_before(diagonal):
+    equations = stretched(n=60)
+    size = squared_size(equations, equations.right_side, diagonal)
+    seen = []
+
+    def note(cg):
+        residual = equations.right_side - cg.w[0] @ (equations.H + ALPHA * np.eye(60))
+        part = squared_size(equations, residual, diagonal) / size
+        seen.append(bool(cg.values[0] - cg.bounds[0] <= 1e-3 * cg.values[0] and part <= 1e-3))
+
+    cg = solver(equations, tol=1e-3, diagonal=diagonal)
+    assert cg.run(note) == "converged"
+    assert seen == [False] * cg.iteration + [True]
+
+
+def squared_size(equations, vector, diagonal):
+    """Return the squared norm of a vector in the units of the diagonal."""
+    by = np.diag(equations.H) + ALPHA if diagonal else 1.0
+    return float(np.sum(vector**2 / by))
+
+
 def test_a_diagonal_takes_fewer_iterations_where_columns_differ_in_size():
     counts = []
     for diagonal in (True, False):
