@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from marginrank.data import validation as gate
 from marginrank.data.collected_frames import collected
+from marginrank.data.faces import data_html, data_text
 from marginrank.data.frames import split_frame, take_columns
 from marginrank.data.id_columns import warn_of_id_columns
 from marginrank.data.labels import LabelledQueries, TrainingView, take
-from marginrank.data.matrices import in_memory, is_sparse
+from marginrank.data.matrices import in_memory
 from marginrank.data.preference_pairs import TrainingPairs, pairs_within, training_pairs
 from marginrank.data.queries import row_numbers
 from marginrank.data.query_normalization import minmax_by_query
@@ -141,10 +142,9 @@ class RankingData:
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        pairs = "" if self.pairs is None else f"n_pairs={len(self.pairs)}, "
-        storage = "CSR" if is_sparse(self.X) else "dense"
-        sizes = f"n_rows={self.n_rows}, n_features={self.n_features}, n_queries={self.n_queries}"
-        return f"RankingData({sizes}, {pairs}{storage} {self.X.dtype})"
+        return data_text(self)
+
+    _repr_html_ = data_html
 
     @property
     def n_rows(self) -> int:

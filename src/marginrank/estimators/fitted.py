@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -23,6 +22,7 @@ from marginrank.designs import Design, matrix_design
 from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.designs.plain_scores import plain_scores
 from marginrank.designs.scaling import Scale
+from marginrank.estimators.faces import NotebookFace
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import pairwise_error
 from marginrank.model import RankingModel
@@ -38,7 +38,7 @@ _STEPS = 60
 _IN_MODEL = ("alpha", "objective", "lower_bound", "gap", "n_iter", "n_pairs", "n_queries", "scale")
 
 
-class FittedRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class FittedRanker(NotebookFace):
     """What rankers do once they are fitted; ``predict`` is ``X @ coef_``."""
 
     # Requested without a word: under metadata routing a ranker is given the queries wherever there are any.

@@ -11,7 +11,7 @@ import numpy as np
 
 from marginrank.data import validation as gate
 from marginrank.exceptions import MarginRankError, ParameterError
-from marginrank.metrics.comparison_tables import shorten, table_lines
+from marginrank.metrics.comparison_tables import comparison_html, shorten, table_lines
 from marginrank.metrics.evaluation import Evaluation, evaluate
 from marginrank.metrics.evaluator import weighted_mean
 from marginrank.metrics.metric import Metric
@@ -158,6 +158,9 @@ class Comparison(Mapping[str, MetricComparison]):
         """
         name = next(iter(self)) if metric is None else self._compared(metric)
         return _differences(self.a, self.b, name)
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self)
 
     def __repr__(self) -> str:
         lines = table_lines(self)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from marginrank.figures import counted
+from marginrank.markup import Markup, named, table
+
 _HEADS = {"t": "p: t", "randomization": "rand.", "bootstrap": "boot."}
 
 
@@ -26,6 +29,14 @@ def comparison_rows(comparison: Any) -> list[list[str]]:
             ]
         )
     return rows
+
+
+def comparison_html(comparison: Any) -> Markup:
+    """Return the face of a comparison in a notebook."""
+    head, *rows = comparison_rows(comparison)
+    n = comparison.a.n_queries
+    note = f"{counted(n, 'query')}; w/t/l: wins, ties and losses of b; p-values corrected by Holm"
+    return table(head, [[named(row[0]), *row[1:]] for row in rows], caption=note)
 
 
 def table_lines(comparison: Any) -> list[str]:

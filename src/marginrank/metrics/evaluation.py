@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from marginrank.data import validation as gate
 from marginrank.data.labels import LabelledQueries
 from marginrank.exceptions import MarginRankError
+from marginrank.figures import counted
+from marginrank.markup import named, table
 from marginrank.metrics.bootstrap import check_level, mean_interval
 from marginrank.metrics.evaluator import Evaluator, weighted_mean
 from marginrank.metrics.metric import Metric
@@ -113,6 +115,16 @@ class Evaluation(Mapping[str, float]):
         counts = f"{self.n_queries:,} ({self.n_empty:,} empty, {self.n_tied:,} tied)"
         flavor = "" if self.flavor == "standard" else f", flavor {self.flavor!r}"
         return "\n".join([*lines, f"{'queries':<{width}}  {counts}{flavor}"])
+
+    def _repr_html_(self) -> str:
+        level = [] if self.level is None else [f"{self.level:.4g} interval"]
+        rows = []
+        for name, value in self.items():
+            ends = [self._ends(name).strip(" ()")] if level else []
+            rows.append([named(name), _round(value), *ends, f"{self.empty_counts[name]:,}"])
+        flavor = "" if self.flavor == "standard" else f"; flavor {self.flavor}"
+        note = f"{counted(self.n_queries, 'query')}, {self.n_tied:,} with ties{flavor}"
+        return table(["metric", "mean", *level, "empty queries"], rows, caption=note)
 
     def _ends(self, name: str) -> str:
         if self.level is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from marginrank.system.threads import resolve_threads
 from marginrank.types import Matrix, Rows, Vector
 
 if TYPE_CHECKING:
+    from marginrank.export.base import ExportedModel
     from marginrank.feature_maps import FeatureMap
 
 QueryNormalization = Literal["minmax"]
@@ -157,6 +158,11 @@ class RankingModel(ModelUses):
         estimator = self.metadata.get("estimator")
         source = f", estimator={estimator!r}" if estimator else ""
         return f"RankingModel({self.kind!r}, n_features={self.n_features}{normalization}{source})"
+
+    def _repr_html_(self) -> str:
+        from marginrank.model.facts import model_html  # not above: only notebooks ask
+
+        return model_html(cast("ExportedModel", self))
 
     @property
     def kind(self) -> str:

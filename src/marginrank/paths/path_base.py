@@ -15,6 +15,7 @@ from marginrank.data import RankingData
 from marginrank.data import validation as gate
 from marginrank.data.frames import split_frame
 from marginrank.exceptions import MarginRankError, ParameterError
+from marginrank.markup import facts
 from marginrank.metrics import Metric, parse_metric
 from marginrank.model import RankingModel
 from marginrank.parameters import check_count, check_positive
@@ -68,6 +69,19 @@ class RankPath(ABC):
         self._origin = PathOrigin() if origin is None else origin
         self.feature_names_ = feature_names
         self.selection_: PathSelection | None = None
+
+    def _repr_html_(self) -> str:
+        top, bottom = self._ends()
+        eps = getattr(self, "eps", None)
+        shown: list[tuple[object, object]] = [
+            ("path", f"{self._origin.function}, {getattr(self, 'status_', 'finished')}"),
+            ("alpha", f"{top:.3g} down to {bottom:.3g}"),
+            ("certificate", "exact" if eps is None else f"every model within {eps:g} of its optimum"),
+        ]
+        chosen = self.selection_
+        if chosen is not None:
+            shown.append(("chosen", f"alpha {chosen.alpha:.3g}: {chosen.metric} {chosen.score:.4f}"))
+        return facts(shown)
 
     @abstractmethod
     def coef_at(self, alpha: float) -> Vector:

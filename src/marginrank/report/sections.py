@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
 from marginrank.exceptions import MarginRankError
+from marginrank.export.base import ExportedModel
 from marginrank.figures import counted, rounded
 from marginrank.inspection import Inspection
 from marginrank.markup import Markup, facts, named, table, tag, visible
 from marginrank.metrics import Evaluation
 from marginrank.metrics.comparison import Comparison
 from marginrank.metrics.comparison_tables import comparison_rows
+from marginrank.model.facts import model_facts, model_report
 from marginrank.report.candidates import Candidate
 from marginrank.report.charts import Line, bar, difference_chart, interval_chart, line_chart
-from marginrank.report.facts import data_facts, model_facts, model_report
+from marginrank.report.facts import data_facts
 
 #: How many weights a report shows of a model, or of a path.
 MOST_WEIGHTS = 50
@@ -58,10 +61,8 @@ def models_section(shown: Sequence[Candidate]) -> Markup:
 
 def _model(candidate: Candidate) -> Markup:
     assert candidate.model is not None
-    rows = [
-        (name, named(value, 400))
-        for name, value in model_facts(model_report(candidate.model, candidate.columns))
-    ]
+    known = model_report(cast("ExportedModel", candidate.model), candidate.columns)
+    rows = [(name, named(value, 400)) for name, value in model_facts(known)]
     history = candidate.model.metadata.get("history")
     chart = _convergence(history, candidate.name) if isinstance(history, Mapping) else Markup("")
     return tag("article", tag("h3", named(candidate.name)), facts(rows, class_="facts"), chart)

@@ -11,8 +11,8 @@ from marginrank.cli.output.printing import print_facts, print_json, print_table
 from marginrank.explanation.margins import names_of
 from marginrank.export.base import ExportedModel
 from marginrank.model import RankingModel
+from marginrank.model.facts import model_facts, model_report
 from marginrank.model.file_format import MAGIC
-from marginrank.report.facts import model_facts, model_report
 
 _ROWS = 60
 
@@ -27,7 +27,7 @@ def is_model(path: str) -> bool:
 
 def show_model(model: RankingModel, as_json: bool) -> None:
     """Print what a model is."""
-    report = model_report(model)
+    report = model_report(cast("ExportedModel", model))
     if as_json:
         print_json(report)
         return
