@@ -101,10 +101,14 @@ def _draw_curves(axis: Any, curves: Curves) -> None:
 
 def _draw_validation(axis: Any, selection: Selection, metric: str) -> None:
     axis.plot(selection.alphas, selection.curve, color="C0")
-    for error, shade in ((selection.std, 0.15), (selection.diff_std, 0.35)):
+    bands = (
+        (selection.std, 0.15, "standard error"),
+        (selection.diff_std, 0.35, "standard error of the difference to the best"),
+    )
+    for error, shade, name in bands:
         if np.isfinite(error).all():
             low, high = selection.curve - error, selection.curve + error
-            axis.fill_between(selection.alphas, low, high, color="C0", alpha=shade, linewidth=0)
+            axis.fill_between(selection.alphas, low, high, color="C0", alpha=shade, linewidth=0, label=name)
     score = float(selection.curve[selection.index])
     label = f"{score:.4f} at alpha = {selection.alpha:.3g}"
     axis.plot([selection.alpha], [score], "o", color="C3", label=label)
