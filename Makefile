@@ -18,7 +18,7 @@ NATIVE_BUILD ?= build/native-tests
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: demo test setup lint types layers native-test python-test certificates mutants stub stub-check bench clean
-.PHONY: browser portability portability-share versions
+.PHONY: browser fuzz portability portability-share versions
 
 demo: setup
 	$(BIN)/python examples/demo.py
@@ -87,6 +87,11 @@ browser: setup
 	command -v chromium > /dev/null && command -v chromedriver > /dev/null || apt-get install -y chromium chromium-driver
 	mkdir -p build/axe
 	cd build/axe && npm pack --silent $(AXE) && tar -xzf axe-core-*.tgz package/axe.min.js && rm axe-core-*.tgz
+
+# Kernels and readers of files, a minute each; FUZZ_SECONDS=1800 for more, FUZZ=--keep adds to the corpus.
+FUZZ_SECONDS ?= 60
+fuzz: setup
+	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 mutants: setup
 	$(BIN)/python tests/mutants.py

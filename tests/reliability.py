@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 HEADERS = ROOT / "native" / "include" / "marginrank"
 NATIVE_TESTS = ROOT / "native" / "tests"
+FUZZ = ROOT / "native" / "fuzz"
 _INCLUDE = re.compile(r'^#include "(?:marginrank/)?([\w.]+)"', re.MULTILINE)
 
 #: Where each compiled kernel is compared with its slow definition.
@@ -110,6 +111,17 @@ def _wrong_values() -> tuple[int, int]:
     return len(bad_values.WRONG_VALUES), sum(len(base_calls.parameters_of(one)) for one in called)
 
 
+def _fuzz_targets() -> int:
+    sys.path.insert(0, str(ROOT / "tests" / "fuzz"))
+    import fuzz_targets
+
+    return len(fuzz_targets.TARGETS) + len(list(FUZZ.glob("fuzz_*.cpp")))
+
+
+def _fuzz_inputs() -> int:
+    return sum(len(path.read_text().split()) for path in (FUZZ / "corpus").glob("*.hex"))
+
+
 def _mutants() -> int:
     sys.path.insert(0, str(ROOT / "tests"))
     import mutants
@@ -136,6 +148,8 @@ COUNTS: dict[str, Callable[[], int]] = {
     "malformed inputs": _malformed_inputs,
     "wrong values": lambda: _wrong_values()[0],
     "parameters that get each of them": lambda: _wrong_values()[1],
+    "fuzz targets": _fuzz_targets,
+    "inputs in the corpus of kernels": _fuzz_inputs,
     "mutants": _mutants,
 }
 

@@ -58,6 +58,8 @@ def _check_indices(X: Any) -> None:
     invalid = f"X is not a valid {X.format.upper()} matrix:"
     if X.indptr[line + 1] < X.indptr[line]:
         raise MarginRankError(f"{invalid} indptr falls at {lines} {line}.")
+    if X.indptr[line + 1] > X.indptr[-1]:
+        raise MarginRankError(f"{invalid} indptr goes beyond its last entry at {lines} {line}.")
     indices = X.indices[X.indptr[line] : X.indptr[line + 1]]
     index = indices[(indices < 0) | (indices >= n_others)][0]
     raise MarginRankError(

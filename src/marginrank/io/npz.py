@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+import tokenize
 import zipfile
 import zlib
 from io import BytesIO
@@ -28,6 +29,8 @@ _PLAIN = ("y", "sample_weight", "query_weight", "pairs", "pair_weight", "pair_ma
 _DAMAGE: tuple[type[Exception], ...] = (
     *(ValueError, OSError, EOFError, KeyError, NotImplementedError, RuntimeError, SyntaxError),
     *(zipfile.BadZipFile, zlib.error, struct.error),
+    # Of headers, which numpy parses as Python.
+    *(tokenize.TokenError, TypeError, OverflowError, RecursionError),
 )
 
 

@@ -130,6 +130,9 @@ def _parsed(content: dict[str, Any]) -> Manifest:
     fields["pairs"] = None if pairs is None else parse_array_file(pairs)
     fields["feature_names"] = None if names is None else tuple(map(str, names))
     found = Manifest(**fields)
+    sizes = [found.n_rows, found.n_features, *([] if found.n_queries is None else [found.n_queries])]
+    if not all(type(size) is int and 0 <= size < 2**63 for size in sizes):
+        raise ValueError("n_rows, n_features and n_queries must be whole numbers")
     if found.storage not in ("dense", "csr") or found.dtype not in ("float32", "float64"):
         raise ValueError("storage or dtype is unknown")
     if sum(chunk_rows(chunk) for chunk in found.chunks) != found.n_rows or found.n_rows < 1:
