@@ -36,12 +36,16 @@ KERNELS: dict[str, frozenset[str]] = {
 }
 _PARTS = (
     "data",
+    "datasets",
     "designs",
     "estimators",
+    "explanation",
+    "export",
     "feature_maps",
     "losses",
     "metrics",
     "model",
+    "model_selection",
     "paths",
     "solvers",
     "storage",
@@ -56,6 +60,7 @@ NUMERICAL = [
     *(f"tests/unit/{part}" for part in _PARTS),
     *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/unit/test_*.py")),
     *(f"src/marginrank/{part}" for part in _PARTS),
+    *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("src/marginrank/[a-z]*.py")),
 ]
 #: The part of it in which last bits were seen to matter most.
 SHARE = [
