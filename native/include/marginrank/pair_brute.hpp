@@ -82,10 +82,10 @@ inline double brute_rows4(const double* s, const double* w, const double* u, std
 }
 
 // Every n_blocks-th group of four higher rows, from `block` on: all blocks have about the same work.
-template <class Term, bool Weighted, class Maker>
+template <class Term, bool Weighted, class Maker = Make<Term>>
 inline double brute_levels(const double* s, const double* w, const double* u, const std::int32_t* level,
                            std::int32_t n_levels, std::int64_t block, std::int64_t n_blocks, double* up,
-                           double* down, const Maker& make) {
+                           double* down, const Maker& make = {}) {
     double total = 0.0;
     std::int64_t skip = block;
     for (std::int32_t l = 1; l < n_levels; ++l)
