@@ -396,4 +396,4 @@ class Ranker(FittedRanker):
             warnings.warn(self._without_features, ZeroModelWarning, stacklevel=4)
 
     def _why_not_converged(self, result: SolverResult) -> Sentence:
-        return why_not_converged(type(self).__name__, result, self.tol, scaled=self.scale_ is not None)
+        return why_not_converged(self, result)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from marginrank.exceptions import Sentence
 from marginrank.solvers import SolverResult
 
@@ -13,8 +15,17 @@ _ROUNDED = (
 _UNSCALED = "Scale the features ({scale='standard'}) if they differ much in size."
 
 
-def why_not_converged(who: str, result: SolverResult, tol: float, *, scaled: bool) -> Sentence:
+def why_not_converged(ranker: Any, result: SolverResult) -> Sentence:
     """Return what ended the training of a ranker, how near it came, and what to do."""
+    who, tol = type(ranker).__name__, ranker.tol
+    if ranker._on_offset and not result.w.any() and result.rounding >= result.gap:
+        return Sentence(
+            "{who!s} has nothing to learn: what the {offset} alone loses is at most {value:.1e}, which "
+            "rounding makes of 0, so every weight is 0.",
+            "Look whether the {offset} was made of the labels, or is in units far above the margin of 1.",
+            who=who,
+            value=result.value,
+        )
     count = "1 iteration" if result.n_iter == 1 else f"{result.n_iter} iterations"
     how = f"stopped after {count}" if result.status == "max_iter" else f"stalled after {count}"
     said = Sentence(
@@ -28,4 +39,4 @@ def why_not_converged(who: str, result: SolverResult, tol: float, *, scaled: boo
         said = said.and_then(_ROUNDED, rounding=result.rounding)
     else:
         said = said.and_then(_REMEDY)
-    return said if scaled else said.and_then(_UNSCALED)
+    return said if ranker.scale_ is not None else said.and_then(_UNSCALED)

@@ -175,7 +175,7 @@ class Problem:
         """The loss, with the offset of its rows where there is one."""
         made = self.make_loss(*((self._pairs, self.data.n_rows) if self.from_pairs else (self.view,)))
         offset = self.offset_rows
-        if offset is None:
+        if offset is None or not offset.any():  # zeros are none, to the bit
             return made
         assert isinstance(made, NativeLoss)
         return OffsetLoss(made, offset)

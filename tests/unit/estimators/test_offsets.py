@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from ranking_cases import ranking_case
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from brute_force import random_view
 from marginrank import KernelRankSVM, RankingData, RankSVM, StructuredRankSVM, write_dataset
@@ -173,3 +174,12 @@ def test_least_squares_of_a_kernel_says_what_to_do():
     case = ranking_case()
     with pytest.raises(MarginRankError, match=r"offset is not for loss='least_squares'.*Subtract it from y"):
         KernelRankSVM(loss="least_squares").fit(case.X, case.y, qid=case.qid, offset=np.zeros(200))
+
+
+@pytest.mark.parametrize("size", [10.0, 1e6])
+def test_an_offset_that_orders_every_row_is_said_to_leave_nothing(size):
+    case = ranking_case(n_levels=3)
+    with pytest.warns(ConvergenceWarning, match="nothing to learn: what the offset alone loses is at most"):
+        model = RankSVM().fit(case.X, case.y, qid=case.qid, offset=size * np.asarray(case.y))
+    assert not model.coef_.any()
+    assert model.objective_ < 1e-15 * size * len(case.y)
