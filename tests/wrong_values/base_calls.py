@@ -349,7 +349,7 @@ def _path_calls() -> dict[str, list[Call]]:
     calls["rank_rls_path"].append(
         Call(marginrank.rank_rls_path, {**short, "eps": 0.1, "solver": "certified"})
     )
-    solved = {**short, "alpha_max": 1.0, "eps": 0.1, "l1_ratio": 0.5, "bounds": (0, None), "n_alphas": 4}
+    solved = {**short, "alpha_max": 1.0, "eps": 0.1, "l1_ratio": 0.5, "bounds": (-9, None), "n_alphas": 4}
     calls["rank_path"].append(Call(marginrank.rank_path, solved))
     calls["structured_rank_path"].append(Call(marginrank.structured_rank_path, solved))
     for name, function, more in (
