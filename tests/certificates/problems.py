@@ -8,10 +8,10 @@ from itertools import count, islice
 import numpy as np
 from constrained_claims import CONSTRAINED
 from fitted_claims import ESTIMATORS
+from other_ways_claims import OTHER_WAYS
 from path_claims import PATHS
-from row_space_claims import ROW_SPACES
 
-KINDS = {**ESTIMATORS, **PATHS, **CONSTRAINED, **ROW_SPACES}
+KINDS = {**ESTIMATORS, **PATHS, **CONSTRAINED, **OTHER_WAYS}
 CLASSES = [(kind, hardness) for kind in KINDS for hardness in ("mild", "hard")]
 #: Problems of an ordinary test run.
 IN_EVERY_RUN = 120

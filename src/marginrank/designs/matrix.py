@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
-from marginrank.data.matrices import CSR, DENSE, in_memory, is_sparse
+from marginrank.data.matrices import CSR, DENSE, as_dense, in_memory, is_sparse
 from marginrank.designs.base import Evaluation, LocalDesign, tree_depth
 from marginrank.designs.column_sums import ColumnSums, CountedRows, MeasuredColumns, sum_columns
 from marginrank.designs.columns import IDENTITY, ColumnTransform
@@ -218,6 +218,10 @@ class MatrixDesign(MatrixProducts, SampledRows, LocalDesign):
         super().__init__(X, rows, transform, n_threads=n_threads)
         self._X: MemoryMatrix = X
         self._rows = rows
+
+    def dense_rows(self) -> NDArray[np.float64]:
+        """Return the rows as a dense matrix, less the shift."""
+        return np.asarray(as_dense(self.take(np.arange(self.shape[0]))), dtype=np.float64)
 
     @property
     def _pass_work(self) -> float:

@@ -45,6 +45,12 @@ class TransformedDesign:
         """Return the adjoint of each row of G."""
         return self._transform.raw(self._inner.adjoint_block(G))
 
+    def dense_rows(self) -> NDArray[np.float64] | None:
+        """Return the rows as a dense matrix, where the design has them in memory."""
+        made = getattr(self._inner, "dense_rows", None)
+        rows = None if made is None else made()
+        return None if rows is None else self._transform.raw(rows)
+
     def rounding(self) -> ProductRounding:
         """Return how far the products may be rounded: once more than without a scale."""
         inner = self._inner.rounding()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from marginrank.losses.base import Cost, ScorePoint
 from marginrank.losses.native import NativeLoss
+from marginrank.losses.written_pairs import WrittenPairs
 from marginrank.rounding import UNIT, LossRounding, upward
 from marginrank.types import Vector
 
@@ -39,6 +40,16 @@ class OffsetLoss:
     def cost(self) -> Cost:
         """How the time of one evaluation grows with the rows of a query."""
         return self.inner.cost
+
+    def written_pairs(self) -> WrittenPairs | None:
+        """Return the pairs of a hinge one by one, with margins less the differences of their offsets."""
+        write = getattr(self.inner, "written_pairs", None)
+        if write is None:
+            return None
+        pairs: WrittenPairs = write()
+        ahead = self.offset[pairs.better] - self.offset[pairs.worse]
+        error = 4.0 * UNIT * (1.0 + 2.0 * float(np.abs(self.offset).max()))
+        return pairs._replace(margin=1.0 - ahead, margin_error=error)
 
     @property
     def n_rows(self) -> int:

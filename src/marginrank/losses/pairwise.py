@@ -20,6 +20,7 @@ from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError
 from marginrank.losses.native import Kernel, NativeLoss
+from marginrank.losses.written_pairs import WrittenPairs, write_pairs
 from marginrank.rounding import UNIT, LossRounding
 from marginrank.types import Vector
 
@@ -143,6 +144,10 @@ class HingeLoss(MarginLoss):
     name = "hinge"
     smooth = False
     squared = False
+
+    def written_pairs(self) -> WrittenPairs:
+        """Return the pairs one by one: for small problems, because it takes a table of all rows with all."""
+        return write_pairs(self.y, self.query_ptr, self.weight, self.factor, self._relative)
 
     def rounding(
         self, value: float, reach: float, length: float, scores: Vector | None = None

@@ -49,6 +49,9 @@ class Point(Protocol):
     def hvp(self, v: Vector) -> Vector:
         """Product of the Hessian of ``J``, penalty included, with ``v``; one pass over X."""
 
+    def hessian(self) -> NDArray[np.float64]:
+        """The whole Hessian of ``R``, in an array of its own; only where the objective has ``hessians``."""
+
     def along(self, direction: Vector) -> Line:
         """The objective on the line ``w + t * direction``."""
 

@@ -10,6 +10,7 @@ from marginrank.exceptions import IncompatibleSolverError
 from marginrank.solvers.base import Objective, Point
 from marginrank.solvers.bundle import cut_to_the_end
 from marginrank.solvers.certificate import Certificate, CertifiedSolver
+from marginrank.solvers.exact_newton import exact_newton_steps, newton_pays
 from marginrank.solvers.line_search import search
 from marginrank.solvers.quadratic_forms import QuadraticForm, form_of
 from marginrank.types import Vector
@@ -44,7 +45,8 @@ class TruncatedNewton(CertifiedSolver):
 
     def _run(self, certificate: Certificate, start: Point, memories: list[Any]) -> str:
         del memories
-        status = newton_steps(certificate, start, self.max_iter)
+        steps = exact_newton_steps if newton_pays(certificate.objective, start) else newton_steps
+        status = steps(certificate, start, self.max_iter)
         return status or cut_to_the_end(certificate, self.max_iter)
 
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import cast
+from functools import cached_property, partial
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.designs.base import Design, Evaluation, ProductRounding, scores_at
+from marginrank.designs.hessians import RowHessians, row_hessians, small_hinge
 from marginrank.losses.base import Loss, Smoothable, SmoothedLoss
 from marginrank.rounding import LATER, TINY, UNIT, LossRounding, PlaneRounding, upward
 from marginrank.solvers.penalties import SQUARED_NORM, Penalty
-from marginrank.solvers.score_planes import ScorePlane
+from marginrank.solvers.score_planes import ScorePlane, rounding_of
 from marginrank.types import Vector
 
 _SMALLEST_FUSED_STEP = 1e-3
@@ -121,6 +122,16 @@ class Objective:
             self._curvature.append(self.design.centred_squares(*weights) if products is None else products)
         return self._curvature[0]
 
+    @cached_property
+    def hessians(self) -> RowHessians | None:
+        """What makes whole Hessians of smooth losses, if they pay and the rows are here, or None."""
+        return row_hessians(self.design, self.loss)
+
+    @cached_property
+    def small_hinge(self) -> Any:
+        """Rows and pairs of a small problem with the hinge, or None."""
+        return small_hinge(self.design, self.loss)
+
     @property
     def products(self) -> ProductRounding:
         """How far products with the design may be off; found once, for all alphas."""
@@ -151,6 +162,10 @@ class Objective:
         self.passes += 0.5
         return self.design.adjoint(g)
 
+    def plane_of(self, plane: ScorePlane) -> tuple[Vector, float, PlaneRounding]:
+        """Return what a plane of the loss says about coefficients: a slope, an offset and their rounding."""
+        return self.adjoint(plane.gradient), plane.offset, rounding_of(self, plane)
+
 
 def find_gradients(objective: Objective, points: Sequence[Point]) -> None:
     """Compute the gradients of several points in one read of X, which counts as one product."""
@@ -158,17 +173,6 @@ def find_gradients(objective: Objective, points: Sequence[Point]) -> None:
     found = objective.design.adjoint_block(np.stack([point.score_gradient for point in points]))
     for point, gradient in zip(points, found, strict=True):
         point._risk_gradient = gradient.copy()
-
-
-def plane_for(objective: Objective, plane: ScorePlane) -> tuple[Vector, float, PlaneRounding]:
-    """Return what a plane of the loss says about coefficients: a slope, an offset and their rounding."""
-    return objective.adjoint(plane.gradient), plane.offset, rounding_of(objective, plane)
-
-
-def rounding_of(objective: Objective, plane: ScorePlane) -> PlaneRounding:
-    """Return how far a plane of the loss may be off as one of coefficients, once multiplied with X."""
-    slope = objective.products.adjoint_steps * UNIT * plane.length + plane.slope_error
-    return PlaneRounding(plane.taken_off, upward(slope) + TINY, plane.length)
 
 
 class Point:
@@ -273,6 +277,14 @@ class Point:
         product = objective.design.hvp(self.w, v, objective.loss, self._evaluation.scores)
         return product + objective.penalty.hvp(self.w, v, objective.alpha)
 
+    def hessian(self) -> NDArray[np.float64]:
+        """The Hessian of the risk, where the objective knows it; it takes one read of the rows."""
+        hessians = self.objective.hessians
+        if hessians is None:
+            raise RuntimeError("The Hessian of this objective is not known as a whole.")
+        self.objective.passes += 0.5
+        return hessians.of(partial(self.objective.loss.hvp, self.scores))
+
     def along(self, direction: Vector) -> Line:
         """The objective on the line ``w + t * direction``."""
         return Line(self, direction)
@@ -355,11 +367,11 @@ class Line:
             error = point.score_error + start.score_error + self._step_rounding(t)
             self._direction_error = upward(error) / abs(t)
             return point
-        scores = start.scores + t * self._look_along()
+        scores = start.scores + t * self.look_along()
         error = start.score_error + abs(t) * self._direction_error + self._step_rounding(t)
         return objective.at_scores(w, scores, upward(error))
 
-    def _look_along(self) -> Vector:
+    def look_along(self) -> Vector:
         """Return ``X d``."""
         if self._score_direction is None:
             objective = self._start.objective
@@ -381,7 +393,7 @@ class Line:
         """Derivative in ``t`` of the objective at a point of this line."""
         objective = self._start.objective
         if point.has_scores:
-            along = float(point.score_gradient @ self._look_along())
+            along = float(point.score_gradient @ self.look_along())
         else:
             along = float(point.risk_gradient @ self._direction)
         return along + objective.penalty.slope(point.w, self._direction, objective.alpha)

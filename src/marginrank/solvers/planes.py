@@ -14,7 +14,7 @@ all the same.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,10 @@ class CuttingPlanes:
     def cut_below(self, point: SmoothedPoint) -> None:
         """Add the plane of a point of a smoothed risk, which is one of the risk itself."""
         self.add(point.risk_gradient, *point.plane)
+
+    def cut_scores(self, objective: Any, plane: Any) -> None:
+        """Add what a plane of the loss (:class:`ScorePlane`) says about the coefficients of an objective."""
+        self.add(*objective.plane_of(plane))
 
     def bound(self, precision: float) -> float:
         """Return a lower bound of the optimum, at most ``precision`` below the best of these planes.

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from marginrank.solvers.base import Point
 from marginrank.solvers.bundle import cut_to_the_end
 from marginrank.solvers.certificate import Certificate, CertifiedSolver
+from marginrank.solvers.exact_newton import exact_newton_steps, newton_pays
+from marginrank.solvers.interior_point import interior_pays, interior_steps
 from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.solvers.quasi_newton_step import smooth_gradient, step
 from marginrank.solvers.smoothed_descent import smoothed_descent
@@ -48,6 +50,16 @@ class QuasiNewton(CertifiedSolver):
     memory: int = 20
 
     def _run(self, certificate: Certificate, start: Point, memories: list[InverseHessian]) -> str:
+        if newton_pays(certificate.objective, start):
+            status = exact_newton_steps(certificate, start, self.max_iter)
+            if status:
+                return status
+            start = certificate.best
+        elif interior_pays(certificate.objective, start):
+            status = interior_steps(certificate, start, self.max_iter)
+            if status:
+                return status
+            start = certificate.best
         return self._descend(certificate, start, memories) or cut_to_the_end(certificate, self.max_iter)
 
     def _descend(self, certificate: Certificate, point: Point, memories: list[InverseHessian]) -> str | None:

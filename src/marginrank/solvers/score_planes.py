@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from marginrank.rounding import UNIT, upward
+from marginrank.rounding import TINY, UNIT, PlaneRounding, upward
 from marginrank.solvers.planes import CuttingPlanes
 from marginrank.types import Rows, Vector
 
@@ -41,6 +41,12 @@ class ScorePlane(NamedTuple):
     length: float
 
 
+def rounding_of(objective: Any, plane: ScorePlane) -> PlaneRounding:
+    """Return how far a plane of the loss may be off as one of coefficients, once multiplied with X."""
+    slope = objective.products.adjoint_steps * UNIT * plane.length + plane.slope_error
+    return PlaneRounding(plane.taken_off, upward(slope) + TINY, plane.length)
+
+
 class ScorePlanes(CuttingPlanes):
     """Cutting planes, with those of the loss that they come from."""
 
@@ -57,6 +63,11 @@ class ScorePlanes(CuttingPlanes):
         """Add the plane of a point of a smoothed risk, which has scores."""
         super().cut_below(point)
         self._of_scores.append(point.score_plane)
+
+    def cut_scores(self, objective: Any, plane: ScorePlane) -> None:
+        """Add a plane of the loss."""
+        super().cut_scores(objective, plane)
+        self._of_scores.append(plane)
 
     def _keep(self, keep: Rows) -> None:
         super()._keep(keep)

@@ -27,7 +27,7 @@ from marginrank.designs import ColumnTransform, Design, MatrixDesign
 from marginrank.designs.columns import shifted_rows
 from marginrank.solvers import Callback, CuttingPlanes, Progress, Solver, SolverResult
 from marginrank.solvers.certificate import CertifiedSolver, relative_gap
-from marginrank.solvers.objective import Objective, plane_for
+from marginrank.solvers.objective import Objective
 from marginrank.solvers.score_planes import ScorePlanes
 from marginrank.training.problems import Problem, RawColumns
 from marginrank.types import MemoryMatrix, Vector
@@ -108,7 +108,7 @@ class RowSpace:
         w = self._coefficients_counted(found.w, objective)
         plane = found_planes.mixture()
         if plane is not None and w.any():
-            planes.add(*plane_for(objective, plane))
+            planes.cut_scores(objective, plane)
         goes_on = found.status in ("converged", "stalled")
         last = replace(solver, max_iter=max(solver.max_iter - found.n_iter, 0) if goes_on else 0)
         proved = last.minimize(objective, w, _numbered(callback, found.n_iter), planes, memories)

@@ -10,7 +10,7 @@ from marginrank import RankingData
 from marginrank.designs import MatrixDesign
 from marginrank.losses import QUERY_LOSSES
 from marginrank.solvers import QuasiNewton
-from marginrank.solvers.objective import Objective, plane_for
+from marginrank.solvers.objective import Objective
 from marginrank.solvers.score_planes import ScorePlanes
 
 
@@ -36,7 +36,7 @@ def test_the_mixture_is_below_the_risk_at_any_scores(loss: str, seed: int) -> No
         p = size * rng.normal(size=24)
         assert brute_force.risk(loss, pairs, p).value >= plane.gradient @ p + plane.offset - 1e-12
     # It proves what the planes proved, up to rounding, with one product.
-    slope, offset, rounding = plane_for(objective, plane)
+    slope, offset, rounding = objective.plane_of(plane)
     proved = offset - rounding.offset - slope @ slope / (2.0 * objective.alpha)
     assert proved == pytest.approx(result.bound, rel=1e-9)
     assert proved <= result.value

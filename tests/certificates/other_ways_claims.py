@@ -1,4 +1,4 @@
-"""Claims of fits in the space of the rows, which small problems would not be fitted in by themselves."""
+"""Claims of fits in ways that small problems would not be fitted in by themselves."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from unittest.mock import patch
 
 from fitted_claims import LOSS_SOLVERS, rank_svm, rank_svm_pairs, structured
 
+from marginrank.designs import hessians
+from marginrank.solvers import exact_newton, interior_point
 from marginrank.training import row_space
 
 
@@ -23,4 +25,14 @@ def rank_svm_row_space(rng, hard):
         return (rank_svm if kind == "rows" else rank_svm_pairs)(rng, hard, tuple(LOSS_SOLVERS))
 
 
-ROW_SPACES = {"rank_svm_row_space": rank_svm_row_space}
+def rank_svm_second_order(rng, hard):
+    """Return the claim of a ranker by Newton's method with the whole Hessian, or in the interior."""
+    with (
+        patch.object(hessians, "_ROWS_A_COLUMN", 1000),
+        patch.object(exact_newton, "_LEAST_BALANCE", 0.0),
+        patch.object(interior_point, "_LEAST_BALANCE", 0.0),
+    ):
+        return rank_svm(rng, hard, tuple(LOSS_SOLVERS))
+
+
+OTHER_WAYS = {"rank_svm_row_space": rank_svm_row_space, "rank_svm_second_order": rank_svm_second_order}
