@@ -22,8 +22,10 @@ SCALES = (None, *get_args(ScaleSetting))
 
 #: "auto" divides by deviations where the largest range of a column exceeds so many times the smallest.
 RANGE_RATIO = 100.0
-#: The smallest range is that of columns other than 0 in at least this share of the rows.
+#: The smallest range is that of columns other than 0 in at least this share of the rows, ...
 RARE_SHARE = 1e-3
+#: ... of which one in so many may be smaller still.
+ODD_COLUMNS = 100
 _STEADY_BITS = 26
 
 
@@ -36,7 +38,9 @@ def resolve_scale(
     unit, and to divide by it makes a few rows count for most. A range is the same for sparse and dense rows,
     in any order and wherever they lie, so the answer is the same, too. The smallest is sought among columns
     that are not rare: a word of one long text has a tiny range, which slows nothing down, and dividing all
-    columns because of it costs more than it gains. A rare column of a huge range does slow training down.
+    columns because of it costs more than it gains. A word of every text, whose inverse document frequency is
+    about 0, has one, too: of a hundred columns one may have a smaller range. A column of a huge range does
+    slow training down, be it rare or the only one.
 
     Parameters
     ----------
@@ -67,7 +71,8 @@ def resolve_scale(
     common = counts & (1.0 - statistics.zeros >= RARE_SHARE)
     common = common if common.any() else counts
     with np.errstate(over="ignore"):
-        smallest = (statistics.high - statistics.low)[common].min()
+        ranges = np.sort((statistics.high - statistics.low)[common])
+    smallest = ranges[len(ranges) // ODD_COLUMNS]
     # Half of the largest, which float64 holds even where the range itself is beyond it.
     half_of_largest = (0.5 * statistics.high - 0.5 * statistics.low)[counts].max()
     return "standard" if half_of_largest > 0.5 * RANGE_RATIO * smallest else None

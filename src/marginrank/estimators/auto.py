@@ -106,8 +106,8 @@ class AutoRanker(Ranker):
     >>> ranker = AutoRanker(cv=3).fit(X, y, qid=qid)
     >>> ranker.best_name_
     'rankrls-kernel'
-    >>> round(ranker.score(X, y, qid=qid), 2)
-    0.99
+    >>> ranker.score(X, y, qid=qid) > 0.95
+    True
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from marginrank.markup import Markup, facts, joined, named, table, visible
 _SHOWN = 8
 _WEIGHTS = 10
 #: What is known of training, in the words of the fitted attributes.
-_TRAINING = ("alpha", "objective", "lower_bound", "gap", "n_iter", "n_pairs", "n_queries", "scale")
+_TRAINING = ("alpha", "objective", "lower_bound", "gap", "n_iter", "n_pairs", "n_queries", "scale", "offset")
 _COUNTS = (("queries", "query"), ("pairs", "pair"))
 
 

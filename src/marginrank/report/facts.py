@@ -7,9 +7,6 @@ from marginrank.inspection import Inspection
 from marginrank.markup import visible
 
 _SHOWN = 8
-#: What is known of training, in the words of the fitted attributes.
-_TRAINING = ("alpha", "objective", "lower_bound", "gap", "n_iter", "n_pairs", "n_queries", "scale", "offset")
-_COUNTS = (("queries", "query"), ("pairs", "pair"))
 
 
 def data_facts(found: Inspection) -> list[tuple[str, str]]:

@@ -68,7 +68,8 @@ def left_without_features(found: Found) -> Sentence | None:
     if settings.l1_ratio == 0.0 or found.result.status == "interrupted":
         return None
     coef = found.coef
-    if np.any(coef != settings.within(np.zeros_like(coef))):
+    least = settings.within(np.zeros_like(coef))  # what the bounds ask of every model
+    if np.any(coef != least) or (least.any() and problem.largest_alpha() == 0.0):
         return None
     return no_feature_at(problem, found.alpha)
 

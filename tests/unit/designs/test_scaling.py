@@ -243,6 +243,20 @@ def test_a_rare_column_counts_for_auto_if_it_is_large_not_if_it_is_small(size, e
         assert resolved(X, np.zeros(2000, dtype=int), place).scaled_by == expected
 
 
+@pytest.mark.parametrize(("n_small", "expected"), [(2, None), (3, "standard")])
+def test_one_column_in_a_hundred_may_be_small_for_auto(n_small, expected):
+    X = np.random.default_rng(0).uniform(size=(50, 200))
+    X[:, :n_small] *= 1e-6
+    for place in (np.array, sparse.csr_array):
+        assert resolved(X, np.zeros(50, dtype=int), place).scaled_by == expected
+
+
+def test_one_large_column_of_many_counts_for_auto():
+    X = np.random.default_rng(0).uniform(size=(50, 200))
+    X[:, 7] *= 1e6
+    assert resolved(X, np.zeros(50, dtype=int)).scaled_by == "standard"
+
+
 def test_a_part_takes_over_what_auto_became_for_all_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
