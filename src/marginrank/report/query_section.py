@@ -146,7 +146,8 @@ def _query(
     rows = np.arange(start, end) if test.order is None else np.asarray(test.order)[start:end]
     assert test.y is not None
     labels = test.y[rows]
-    # Ties keep the order of the rows, as most metrics here take them.
+    # Ties keep the order of the rows, as most metrics here take them. Both candidates were scored by then,
+    # which mypy cannot see.
     ranked = [rows[np.argsort(-one.scores[rows], kind="stable")] for one in (a, b)]  # type: ignore[index]
     before, after = (comparison.a.per_query[metric][query], comparison.b.per_query[metric][query])
     summary = tag(
