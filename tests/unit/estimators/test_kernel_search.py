@@ -130,8 +130,8 @@ def test_the_default_grid_of_gammas_follows_the_units_of_the_columns(linear_bloc
         centre, factors = 0.25 / np.median(pdist(X, "sqeuclidean")), [1 / 4, 1, 4]
     for unit in (1.0, 10.0, 2.0**20):
         gammas = KernelRankSVM(random_state=0, **settings).fit(unit * X, Y, qid=QID).gammas_
-        # The grid, and what lies beyond an end of it that is the best. How far that goes is up to the landmarks,
-        # which are drawn by what the rows contain, so it may differ between units.
+        # The grid, and what lies beyond an end of it that is the best. How far that goes may differ between
+        # units: landmarks are drawn by what the rows contain.
         steps = np.round(np.log(gammas * unit**2 / centre) / np.log(4.0), 6)
         assert set(np.log(factors) / np.log(4.0)) <= set(steps)
         np.testing.assert_array_equal(np.diff(steps), 1.0)
