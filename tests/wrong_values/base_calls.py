@@ -117,7 +117,12 @@ NOT_CALLED = {
     "needs a cluster": (
         *("distributed.DaskEngine", "distributed.DaskEngine.gather", "distributed.DaskEngine.prepare"),
         *("distributed.DaskEngine.tree_sum", "distributed.DaskRanker.evaluate", "distributed.DaskRanker.fit"),
-        *("distributed.DaskRanker.predict", "distributed.DaskRanker.score", "distributed.RemoteData"),
+        *(
+            "distributed.DaskRanker.fit_pairs",
+            "distributed.DaskRanker.predict",
+            "distributed.DaskRanker.score",
+        ),
+        "distributed.RemoteData",
         *("distributed.RemoteData.in_original_order", "distributed.RemoteData.like"),
         *("distributed.RemoteData.subset", "distributed.RemoteData.through"),
         *("distributed.RemoteData.training_pairs", "distributed.RemoteData.training_view"),

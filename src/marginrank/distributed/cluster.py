@@ -110,17 +110,22 @@ class Cluster:
 
         return self.persistently(once, lambda: None)
 
-    def computed(self, value: Any) -> Any:
+    def computed(self, value: Any, *, as_array: bool = True) -> Any:
         """Return a value in memory, computed by the workers where it is a Dask collection."""
         if not is_dask_collection(value):
             return value
+        (found,) = self.all_computed([value])
+        return np.asarray(found) if as_array else found
 
-        def once() -> Any:
+    def all_computed(self, values: Sequence[Any]) -> list[Any]:
+        """Return Dask collections in memory, computed by the workers."""
+
+        def once() -> list[Any]:
             self._check_open()
-            future = self.client.compute(value)
-            return self._run(lambda: self.client.gather(future, asynchronous=True))
+            futures = self.client.compute(list(values))
+            return list(self._run(lambda: self.client.gather(futures, asynchronous=True)))
 
-        return np.asarray(self.persistently(once, lambda: None))
+        return self.persistently(once, lambda: None)
 
     def sent(self, payload: Any, size: int, workers: Sequence[str]) -> Any:
         """Return a payload as a task takes it: itself while it is small, else laid down on the workers."""

@@ -92,6 +92,7 @@ def file_data(
     *,
     reading: Sequence[Mapping[str, Any]] | None = None,
     comments: bool = False,
+    n_features: int = 0,
 ) -> RemoteData:
     """Return the data of files, a chunk for each, read on the workers.
 
@@ -105,6 +106,8 @@ def file_data(
         Arguments of ``marginrank.io.read``, for each file.
     comments : bool, default=False
         Whether the comments of rows come here, too.
+    n_features : int, default=0
+        The least number of columns; those that no file has are 0. Tables have the columns that they have.
     """
     options = [{}] * len(paths) if reading is None else reading
     chunks = [
@@ -115,7 +118,8 @@ def file_data(
     first = found[0]
     for path, one in zip(paths, found, strict=True):
         _check_alike(path, one, first)
-    n_features = max(one.n_features for one in found)
+    least = n_features if first.feature_names is None else 0
+    n_features = max(least, *(one.n_features for one in found))
     is_csr = any(one.sparse for one in found)
     ids = None if first.qid is None else ids_of_files(paths, [one.qid for one in found])
     groups = one_query(sum(one.n_rows for one in found)) if ids is None else group_rows(ids)

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from marginrank.distributed.cluster import Cluster, connected
-from marginrank.distributed.sources import evaluation_data, remote_data
+from marginrank.distributed.evaluation import EvaluationSources
+from marginrank.distributed.labelling import Labelling
+from marginrank.distributed.sources import remote_data
 from marginrank.distributed.training import check_trainable, fit_on_workers
 from marginrank.exceptions import MarginRankError, ParameterError, shown
 from marginrank.metrics import Evaluation
@@ -117,7 +119,16 @@ class DaskRanker:
         return f"DaskRanker({self.estimator!r})"
 
     def fit(
-        self, source: Any, y: Any = None, *, qid: Any = None, eval_set: Any = None, **options: Any
+        self,
+        source: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        **options: Any,
     ) -> DaskRanker:
         """Train.
 
@@ -130,24 +141,76 @@ class DaskRanker:
         y, qid : array-like, Dask array or series, or the name of a column, optional
             Labels and query ids of a Dask collection; the column ``qid`` of a data frame needs no saying.
             Files carry them.
-        eval_set : path, DiskDataset, RankingData, (X, y), or a list of these, optional
-            Validation sets; those on disk are scored by the workers.
+        sample_weight, query_weight : the same, or a mapping of query id to weight, optional
+            Weights, as in the ranker's ``fit``.
+        eval_set : path, DiskDataset, Dask data frame, RankingData, (X, y), or a list of these, optional
+            Validation sets; all but those in memory are scored by the workers. A path is that of a data set
+            on disk or of a file; a list of files within the list is one set. A data frame has the columns of
+            the training data.
+        eval_qid : array-like, Dask array or series, or a list of these, optional
+            Query ids of (X, y).
         **options
-            Others of the ranker's ``fit``: ``eval_qid``, ``eval_group``, ``eval_metric``, ``callbacks``.
+            Others of the ranker's ``fit``: ``eval_group``, ``eval_metric``, ``callbacks``.
 
         Returns
         -------
         DaskRanker
             Itself.
         """
+        given = Labelling(y, qid, sample_weight, query_weight)
+        return self._fit(source, given, eval_set, eval_qid, options)
+
+    def fit_pairs(
+        self,
+        source: Any,
+        pairs: Any,
+        *,
+        ids: Any = None,
+        weight: Any = None,
+        margin: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        **options: Any,
+    ) -> DaskRanker:
+        """Train on bare preferences: row ``pairs[k, 0]`` beats row ``pairs[k, 1]``.
+
+        Parameters
+        ----------
+        source : path or DiskDataset, list of paths, Dask array or Dask data frame
+            As in ``fit``; labels of files and of a data set on disk count for nothing.
+        pairs : array-like or data frame of shape (n_pairs, 2), also of Dask
+            Row numbers, or ``ids``, winner first; of a data frame, the columns ``winner`` and ``loser``.
+        ids : array-like of shape (n_rows,), Dask array or series, or str, optional
+            What ``pairs`` call the rows, each once; or the name of the column of a Dask data frame.
+        weight, margin : array-like of shape (n_pairs,), Dask array or series, or str, optional
+            Weights and margins of the pairs, or the names of columns of ``pairs``.
+        eval_set, eval_qid, **options
+            As in ``fit``.
+
+        Returns
+        -------
+        DaskRanker
+            Itself.
+        """
+        if not hasattr(self.estimator, "fit_pairs"):
+            raise MarginRankError(f"{type(self.estimator).__name__} does not train on pairs; RankSVM does.")
+        given = Labelling(ids=ids, pairs=pairs, pair_weight=weight, pair_margin=margin)
+        return self._fit(source, given, eval_set, eval_qid, options)
+
+    def _fit(
+        self, source: Any, given: Labelling, eval_set: Any, eval_qid: Any, options: dict[str, Any]
+    ) -> DaskRanker:
         with connected(self.client, self.timeout, self.retries) as cluster:
             path = self.resume if self.checkpoint is None else self.checkpoint
             cluster.checkpoint = None if path is None else os.fspath(path)
-            data = self._remote(source, y, qid, cluster)
-            sets = evaluation_data(eval_set, cluster, mmap=self.mmap, verify=self.verify)
+            data = self._remote(source, given, cluster)
+            reader = EvaluationSources(cluster, given, data.n_features, self.mmap, self.verify)
+            sets, eval_qid = reader.read(eval_set, eval_qid)
             ranker = self._start()
             try:
-                fit_on_workers(ranker, data, sets, path, resume=self.resume is not None, **options)
+                fit_on_workers(
+                    ranker, data, sets, path, resume=self.resume is not None, eval_qid=eval_qid, **options
+                )
             finally:
                 self.n_failures_ = cluster.failures
                 if hasattr(ranker, "n_iter_"):  # also of a training that was interrupted
@@ -169,7 +232,7 @@ class DaskRanker:
         """
         ranker = self._fitted()
         with connected(self.client, self.timeout, self.retries) as cluster:
-            return np.asarray(ranker.predict(self._remote(source, None, None, cluster)))
+            return np.asarray(ranker.predict(self._remote(source, Labelling(), cluster)))
 
     def score(self, source: Any, y: Any = None, *, qid: Any = None) -> float:
         """Return 1 minus the pairwise error: the share of pairs in the right order, ties half.
@@ -186,7 +249,7 @@ class DaskRanker:
         """
         ranker = self._fitted()
         with connected(self.client, self.timeout, self.retries) as cluster:
-            return float(ranker.score(self._remote(source, y, qid, cluster)))
+            return float(ranker.score(self._remote(source, Labelling(y, qid), cluster)))
 
     def evaluate(
         self,
@@ -215,7 +278,7 @@ class DaskRanker:
         """
         ranker = self._fitted()
         with connected(self.client, self.timeout, self.retries) as cluster:
-            data = self._remote(source, y, qid, cluster)
+            data = self._remote(source, Labelling(y, qid), cluster)
             if data.y is None:
                 raise MarginRankError("These data have no labels to measure against.")
             scores = ranker.predict(data)
@@ -234,8 +297,8 @@ class DaskRanker:
             ranker.coef_ = known.coef_
         return ranker
 
-    def _remote(self, source: Any, y: Any, qid: Any, cluster: Cluster) -> Any:
-        return remote_data(source, y, qid, cluster, mmap=self.mmap, verify=self.verify)
+    def _remote(self, source: Any, given: Labelling, cluster: Cluster) -> Any:
+        return remote_data(source, cluster, given, mmap=self.mmap, verify=self.verify)
 
     def _fitted(self) -> Any:
         if not hasattr(self, "ranker_"):

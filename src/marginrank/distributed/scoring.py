@@ -67,7 +67,7 @@ def predict(
     [ 4. 10.]
     """
     with connected(client, timeout, retries) as cluster:
-        data = remote_data(source, None, None, cluster, mmap=mmap, verify=verify)
+        data = remote_data(source, cluster, mmap=mmap, verify=verify)
         return model_scores(model, data, ignore_unknown=ignore_unknown)
 
 

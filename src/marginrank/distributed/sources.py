@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from marginrank.data import RankingData
 from marginrank.data.queries import offsets
 from marginrank.distributed.cluster import Cluster
 from marginrank.distributed.collections import collection_data, is_collection
 from marginrank.distributed.dask_engine import DaskEngine
 from marginrank.distributed.disk_chunks import DiskChunk, disk_chunks
 from marginrank.distributed.file_chunks import file_data
+from marginrank.distributed.labelling import Labelling
 from marginrank.distributed.remote_data import RemoteData
 from marginrank.exceptions import MarginRankError
 from marginrank.io import DiskDataset, format_of, open_dataset
@@ -23,21 +23,23 @@ from marginrank.model import align_width
 from marginrank.storage.dataset_manifest import chunk_rows
 from marginrank.storage.engines import RemoteMatrix
 
+#: Nothing but rows, or rows that carry what goes along with them.
+NOTHING = Labelling()
 
-def remote_data(source: Any, y: Any, qid: Any, cluster: Cluster, *, mmap: bool, verify: bool) -> RemoteData:
+
+def remote_data(
+    source: Any, cluster: Cluster, given: Labelling = NOTHING, *, mmap: bool, verify: bool
+) -> RemoteData:
     """Return the data of a source, its features on the workers."""
     _check_paths(source)
-    if _is_on_disk(source):
+    if is_on_disk(source):
         data = open_dataset(source, verify=verify) if isinstance(source, str | os.PathLike) else source
-        if y is not None or qid is not None:
-            raise MarginRankError("A data set on disk carries y and qid; do not pass them again.")
-        return from_disk(data, cluster, mmap=mmap, verify=verify)
-    if isinstance(source, list) and source and all(isinstance(one, str | os.PathLike) for one in source):
-        if y is not None or qid is not None:
-            raise MarginRankError("The files carry y and qid; do not pass them again.")
-        return file_data(source, cluster)
+        found = from_disk(data, cluster, mmap=mmap, verify=verify)
+        return given.computed(cluster).along(found, "A data set on disk carries")
+    if is_files(source):
+        return given.computed(cluster).along(file_data(source, cluster), "The files carry")
     if is_collection(source):
-        return collection_data(source, y, qid, cluster)
+        return collection_data(source, given, cluster)
     raise MarginRankError(
         "DaskRanker takes the path of a data set on disk (.mrd), a list of files, or a Dask array or data "
         f"frame; got {type(source).__name__}. Data in memory need no cluster: pass them to the ranker "
@@ -45,8 +47,18 @@ def remote_data(source: Any, y: Any, qid: Any, cluster: Cluster, *, mmap: bool, 
     )
 
 
-def _is_on_disk(source: Any) -> bool:
+def is_on_disk(source: Any) -> bool:
+    """Whether something is a data set on disk, or the path of one."""
     return isinstance(source, str | os.PathLike | DiskDataset)
+
+
+def _is_path(one: Any) -> bool:
+    return isinstance(one, str | os.PathLike)
+
+
+def is_files(source: Any) -> bool:
+    """Whether something is a list of paths."""
+    return isinstance(source, list) and bool(source) and all(map(_is_path, source))
 
 
 def _check_paths(source: Any) -> None:
@@ -113,17 +125,3 @@ class _OfWidth:
     def load(self) -> Any:
         """Return the features."""
         return align_width(self.chunk.load(), self.n_features, ignore_unknown=True)
-
-
-def evaluation_data(eval_set: Any, cluster: Cluster, *, mmap: bool, verify: bool) -> Any:
-    """Return validation sets with those on disk on the workers, and those in memory as they are."""
-    if isinstance(eval_set, list):
-        return [evaluation_data(one, cluster, mmap=mmap, verify=verify) for one in eval_set]
-    if _is_on_disk(eval_set):
-        return remote_data(eval_set, None, None, cluster, mmap=mmap, verify=verify)
-    if eval_set is None or isinstance(eval_set, RankingData | tuple):
-        return eval_set
-    raise MarginRankError(
-        "eval_set must be the path of a data set on disk, a RankingData, (X, y), or a list of these; got "
-        f"{type(eval_set).__name__}."
-    )

@@ -12,6 +12,7 @@ from limits import HANG
 from marginrank import RankSVM, write_dataset
 from marginrank.distributed import DaskRanker
 from marginrank.distributed.cluster import Cluster
+from marginrank.distributed.labelling import Labelling
 from marginrank.distributed.sources import remote_data
 from marginrank.exceptions import MarginRankError
 from marginrank.io import write
@@ -80,7 +81,7 @@ def test_arrays_are_cut_at_queries(ranker, client, tmp_path):
     X, y, qid = (
         da.from_array(values, chunks=(156, *[3] * (values.ndim - 1))) for values in (data.X, data.y, data.qid)
     )
-    found = remote_data(X, y, qid, Cluster(client, HANG, 0), mmap=True, verify=True)
+    found = remote_data(X, Cluster(client, HANG, 0), Labelling(y, qid), mmap=True, verify=True)
     assert found.X._bounds.tolist() == [0, 160, 320, 470, 480]
     assert np.array_equal(found.X[:], data.X)
     ranker.fit(X.rechunk((160, -1)), y, qid=qid)
