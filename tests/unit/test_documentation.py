@@ -14,6 +14,8 @@ import pytest
 
 from marginrank.losses import QUERY_LOSSES
 
+pytestmark = pytest.mark.filterwarnings("error:The chosen alpha")
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

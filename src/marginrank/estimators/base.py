@@ -22,7 +22,7 @@ from marginrank.data.id_columns import warn_of_id_columns
 from marginrank.data.preference_pairs import pairs_by_id, pairs_of_frame
 from marginrank.data.queries import check_qid
 from marginrank.designs.scaling import SCALES
-from marginrank.estimators.convergence import why_not_converged
+from marginrank.estimators.convergence import warn_of_edge, why_not_converged
 from marginrank.estimators.fitted import FittedRanker, check_not_twice, too_few_rows, without_labels
 from marginrank.estimators.whole_fits import BestSoFar, fitted_whole
 from marginrank.exceptions import MarginRankError, Sentence, ZeroModelWarning
@@ -110,6 +110,7 @@ class Ranker(FittedRanker):
                     found = self._train(problem, search, sets, heard, best)
                 best.is_set = True
                 self._warn(found.result)
+                warn_of_edge(search, found.chosen)
         return self
 
     def _train(

@@ -1,11 +1,14 @@
-"""What a warning says of a training that ended above its tolerance."""
+"""What is warned of after a training: one that ended above its tolerance, a choice at the end of a grid."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from marginrank.exceptions import Sentence
 from marginrank.solvers import SolverResult
+from marginrank.training.fitting import Row
+from marginrank.training.selection import Search
 
 _REMEDY = "Raise {max_iter} or {tol}, use a larger {alpha}, or try another {solver}."
 _ROUNDED = (
@@ -40,3 +43,21 @@ def why_not_converged(ranker: Any, result: SolverResult) -> Sentence:
     else:
         said = said.and_then(_REMEDY)
     return said if ranker.scale_ is not None else said.and_then(_UNSCALED)
+
+
+def warn_of_edge(search: Search, chosen: Row | None) -> None:
+    """Warn where the chosen alpha is at an end of the user's own grid; default grids go on by themselves."""
+    edge = None if chosen is None or search.alphas is None else chosen.selection.edge
+    if edge is None:
+        return
+    assert chosen is not None
+    warnings.warn(
+        Sentence(
+            "The chosen alpha, {alpha:.3g}, is the {edge!s} of {alphas}; try {others!s} ones.",
+            alpha=chosen.selection.alpha,
+            edge=edge,
+            others="smaller" if edge == "smallest" else "larger",
+        ),
+        UserWarning,
+        stacklevel=4,
+    )

@@ -73,6 +73,24 @@ class Selection:
         return float(self.alphas[self.index])
 
     @property
+    def edge(self) -> Literal["smallest", "largest"] | None:
+        """Which end of the grid was chosen; None within it, and where that says nothing.
+
+        Of fewer than three alphas one is always at an end, and where all are as good no other is better.
+
+        Examples
+        --------
+        >>> grid, errors = np.array([1.0, 0.1, 0.01]), np.array([[0.3, 0.25, 0.2]])
+        >>> Search().select(grid, errors).edge
+        'smallest'
+        """
+        if len(self.alphas) < 3 or (self.as_good is not None and self.as_good.all()):
+            return None
+        if self.alpha == self.alphas.min():
+            return "smallest"
+        return "largest" if self.alpha == self.alphas.max() else None
+
+    @property
     def preferred(self) -> Vector:
         """Larger alphas that the rule takes for as good as the best, descending."""
         found = np.zeros(len(self.alphas), dtype=bool) if self.as_good is None else self.as_good

@@ -109,7 +109,8 @@ def tune(
     if as_json:
         print_json(report)
     else:
-        _print(report)
+        # Of a grid of three or more alphas that was given the ranker has warned.
+        _print(report, warned=len(ranker.alphas or ()) > 2)
     return interrupts.INTERRUPTED if interrupted else 0
 
 
@@ -176,7 +177,7 @@ def _report(ranker: Any, files: TrainingFiles, rows: RankingData) -> dict[str, A
     }
 
 
-def _print(report: dict[str, Any]) -> None:
+def _print(report: dict[str, Any], *, warned: bool) -> None:
     has_gamma = "gamma" in report["search"][0]
     header = [*(["gamma"] if has_gamma else []), "alpha", report["metric"], "std. error", ""]
     table = [
@@ -191,10 +192,10 @@ def _print(report: dict[str, Any]) -> None:
     ]
     print_table("", header, table)
     click.echo()
-    print_facts(_facts(report))
+    print_facts(_facts(report, warned))
 
 
-def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
+def _facts(report: dict[str, Any], warned: bool) -> list[tuple[str, str]]:
     on = "by cross-validation" if report["selected_on"] is None else f"on {report['selected_on']}"
     sizes = f"{counted(report['rows'], 'row')}, {counted(report['queries'], 'query')}"
     facts = [
@@ -204,7 +205,7 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
         ("search ended", SEARCH_ENDS[report["search_end"]]),
         ("took", f"{report['passes']:g} passes over the data, {seconds_for_people(report['seconds'])}"),
     ]
-    advice = _advice(report)
+    advice = _advice(report, warned)
     if advice is not None:
         facts.append(("advice", advice))
     if report["model"] is not None:
@@ -213,12 +214,12 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
     return facts
 
 
-def _advice(report: dict[str, Any]) -> str | None:
+def _advice(report: dict[str, Any], warned: bool) -> str | None:
     """Return where to look further, where the grid ends too early to tell."""
     figures = {row["mean"] for row in report["search"]}
     if len(figures) == 1 < len(report["search"]):
         return "all alphas are equally good; try others with --alphas"
-    if report["end_of_grid"] is None:
+    if report["end_of_grid"] is None or warned:
         return None
     beyond = "smaller" if report["end_of_grid"] == "smallest" else "larger"
     return f"that is the {report['end_of_grid']} alpha; try {beyond} ones with --alphas"
