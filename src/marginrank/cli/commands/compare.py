@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from marginrank.cli.command import Command, option
+from marginrank.cli.command import Command
 from marginrank.cli.files.columns import scores_of
 from marginrank.cli.files.reading import is_model, known_docids, labelled, read_data, read_scores
 from marginrank.cli.options import shared as options
@@ -23,24 +23,8 @@ from marginrank.model import RankingModel
 @click.argument("scores", nargs=-1, required=True)
 @options.metric
 @options.flavor
-@option(
-    "--seed",
-    "random_state",
-    group="Test",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the resampling tests.",
-)
-@option(
-    "--resamples",
-    "n_resamples",
-    group="Test",
-    type=click.IntRange(min=1),
-    default=9999,
-    show_default=True,
-    help="Resamples of each test.",
-)
+@options.test_seed
+@options.resamples
 @reading_options()
 @options.ignore_unknown
 @options.jobs

@@ -63,24 +63,8 @@ from marginrank.report.candidates import Candidate
     show_default=True,
     help="Of the intervals of means.",
 )
-@option(
-    "--seed",
-    "random_state",
-    group="Test",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the resampling tests.",
-)
-@option(
-    "--resamples",
-    "n_resamples",
-    group="Test",
-    type=click.IntRange(min=2, max=10_000_000),
-    default=9999,
-    show_default=True,
-    help="Resamples of each test.",
-)
+@options.test_seed
+@options.resamples
 @reading_options()
 @options.ignore_unknown
 @options.jobs

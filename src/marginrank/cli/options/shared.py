@@ -91,6 +91,24 @@ pairs_by: Decorator = option(
     show_default=True,
     help="Whether pairs hold row numbers from 0 or document ids.",
 )
+test_seed: Decorator = option(
+    "--seed",
+    "random_state",
+    group="Test",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of the resampling tests.",
+)
+resamples: Decorator = option(
+    "--resamples",
+    "n_resamples",
+    group="Test",
+    type=click.IntRange(2, 10_000_000),
+    default=9999,
+    show_default=True,
+    help="Resamples of each test.",
+)
 #: What structured rankers can be trained for.
 TARGETS = tuple(sorted({name for name, _ in STRUCTURED_TARGETS}))
 
