@@ -1,7 +1,8 @@
-// Products of rows with a matrix, each row as if it stood alone.
+// Products of rows with a matrix, each row as if it stood alone, and exponentials of them.
 #include <cstddef>
 
 #include "common.hpp"
+#include "marginrank/exponential.hpp"
 #include "marginrank/row_product.hpp"
 
 namespace {
@@ -33,4 +34,11 @@ void bind_row_product_of(nb::module_& m, const char* name) {
 void bind_row_product(nb::module_& m) {
     bind_row_product_of<float>(m, "RowProductF32");
     bind_row_product_of<double>(m, "RowProductF64");
+    m.def(
+        "exponentials",
+        [](Out2 x) {
+            const ReleasedGil released;
+            marginrank::kernels::exponentials(x.data(), x.size());
+        },
+        "x"_a.noconvert());
 }

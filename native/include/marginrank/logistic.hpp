@@ -1,15 +1,14 @@
 // The pairwise logistic loss log(1 + exp(x)) of x = low - high, over queries: every pair is looked at.
 //
-// The C library's exp and log round differently from one version to the next. These are our own, of nothing but
-// additions, products, quotients and shifts, so they give the same bits on every machine, for a number and in lanes.
-// Each is right to 8 u of itself, u = 2^-53: in tails as in the middle, nothing overflows and nothing cancels.
+// The logarithm is our own, as the exponential is (exponential.hpp), so it gives the same bits on every machine, for a
+// number and in lanes. Each is right to 8 u of itself, u = 2^-53: in tails as in the middle, nothing overflows and
+// nothing cancels.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <memory>
 
+#include "marginrank/exponential.hpp"
 #include "marginrank/pair_brute.hpp"
 #include "marginrank/pair_labels.hpp"
 #include "marginrank/query_loss.hpp"
@@ -17,43 +16,6 @@
 
 namespace marginrank {
 namespace kernels {
-
-// 2^-n from n + 1.5 * 2^52, whose last bits are those of n.
-inline double power_of_half(double shifted) {
-    std::uint64_t bits;
-    std::memcpy(&bits, &shifted, sizeof bits);
-    bits = (std::uint64_t{1023} << 52) - (bits << 52);
-    std::memcpy(&shifted, &bits, sizeof bits);
-    return shifted;
-}
-inline Real4 power_of_half(Real4 shifted) {
-    typedef unsigned long long Bits4 __attribute__((vector_size(32)));
-    return reinterpret_cast<Real4>((1023ULL << 52) - (reinterpret_cast<Bits4>(shifted) << 52));
-}
-
-// c[0] z^N + ... + c[N - 1] z + c[N].
-template <class Real, std::size_t Size>
-inline Real polynomial(Real z, const double (&c)[Size]) {
-    Real sum = z * c[0] + c[1];
-    for (std::size_t k = 2; k < Size; ++k) sum = sum * z + c[k];
-    return sum;
-}
-
-// exp(-t) for t >= 0; 0 from 708 on, where it is below 4e-308.
-template <class Real>
-inline Real exp_of_minus(Real t) {
-    constexpr double kShift = 0x1.8p52, kLog2E = 0x1.71547652b82fep0;
-    // Products of up to 2^20 with the first part are exact, and so is the difference that they are taken for.
-    constexpr double kLn2 = 0x1.62e42feep-1, kLn2Rest = 0x1.a39ef35793c76p-33;
-    const Real inside = choose(t < 708.0, t, 708.0);
-    const Real shifted = inside * kLog2E + kShift, n = shifted - kShift;
-    const Real z = (n * kLn2 - inside) + n * kLn2Rest;
-    // |z| <= log(2) / 2: after z^13 / 13! the series has 5e-18 left.
-    constexpr double kSeries[] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
-                                  1.0 / 40320,      1.0 / 5040,      1.0 / 720,      1.0 / 120,     1.0 / 24,
-                                  1.0 / 6,          1.0 / 2,         1.0,            1.0};
-    return choose(t < 708.0, polynomial(z, kSeries) * power_of_half(shifted), 0.0);
-}
 
 // log(1 + e) for e of 0, or from 1e-307 to 1, as the artanh of e / (2 + e), or of its distance from log 2.
 template <class Real>

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from marginrank.designs.row_products import RowProduct
 from marginrank.system.progress_bar import stage
 from marginrank.system.threads import run_parallel
-from marginrank.types import Matrix, MemoryMatrix
+from marginrank.types import Matrix, MemoryMatrix, Vector
 
 # A block of mapped rows stays in the cache of one core between the product and what follows it.
 _BLOCK_BYTES = 1 << 21
@@ -50,6 +50,17 @@ class BlockMap(Protocol):
 def n_features_out(mapping: BlockMap) -> int:
     """Return the number of features that a map makes."""
     return mapping.width if mapping.factor is None else mapping.factor.shape[1]
+
+
+def block_weights(factor: NDArray[np.float64], coef: Vector) -> Vector:
+    """Return ``factor @ coef``, the weights of a block's columns, in one order of sums.
+
+    Examples
+    --------
+    >>> block_weights(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
+    array([3., 7.])
+    """
+    return np.asarray(RowProduct(np.ascontiguousarray(factor.T))(coef[None, :])[0])
 
 
 def block_rows(mapping: BlockMap) -> int:

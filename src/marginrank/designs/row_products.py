@@ -42,3 +42,14 @@ class RowProduct:
         out = np.empty((len(A), self.width), dtype=self.dtype) if out is None else out
         self._native.apply(np.ascontiguousarray(A, dtype=self.dtype), out)
         return out
+
+
+def row_sums(A: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the sum of each row in float64, in the order of a :class:`RowProduct`.
+
+    Examples
+    --------
+    >>> row_sums(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([3., 7.])
+    """
+    return RowProduct(np.ones((A.shape[1], 1)))(A)[:, 0]

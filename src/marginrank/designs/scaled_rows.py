@@ -55,4 +55,6 @@ class ScaledRows:
 
     def transform_block(self, X: MemoryMatrix, out: NDArray[Any]) -> None:
         """Write the features of the rows of X, scaled, into ``out``."""
+        if self.dtype == np.float64:  # float32 would round away what such a map tells apart
+            X = X.astype(np.float64, copy=False)
         self._inner.transform_block(scale_rows(X, self._multiplier, self._offset), out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,14 @@ class Graph:
         """Return a result in the numbers of the outside."""
         return x if self.dtype == self.inner else self.add("Cast", x, to=type_code(self.dtype))
 
+    @property
+    def ordered(self) -> bool:
+        """Whether sums have the order of the library's own, so that scores have its bits.
+
+        Only in float64 throughout: a float32 result is rounded to far less than what an order changes.
+        """
+        return self.dtype == np.float64
+
     def constant(self, values: NDArray[Any], dtype: Any = None) -> str:
         """Add a constant, and return its name."""
         name = f"c{len(self.constants) + 1}"
@@ -67,6 +76,28 @@ class Graph:
             )
         return name
 
+    def numbers(self, *values: int) -> str:
+        """Add a constant list of whole numbers, and return its name."""
+        return self.constant(np.array(values), np.int64)
+
     def product(self, x: str, matrix: NDArray[Any]) -> str:
-        """Multiply rows by a constant matrix."""
+        """Multiply rows by a constant matrix, in whatever order of sums."""
         return self.add("MatMul", x, self.constant(matrix))
+
+    def columns(self, x: str, first: int, last: int) -> str:
+        """Take the columns from ``first`` to before ``last``."""
+        return self.add("Slice", x, self.numbers(first), self.numbers(last), self.numbers(1))
+
+    def filled(self, x: str, width: int, value: float) -> str:
+        """Make as many rows as x has, of so many equal numbers."""
+        n_rows = self.add("Gather", self.add("Shape", x), self.numbers(0))
+        shape = self.add("Concat", n_rows, self.numbers(width), axis=0)
+        return self.add("Expand", self.constant(np.full((1, 1), value)), shape)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a sum does with each part of its inputs: adds it, or the product of the two."""
+
+    multiplies: bool
+    width: int

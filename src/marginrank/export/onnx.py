@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError
 from marginrank.export.base import ExportedModel, Options, Scorer, Target, Written, used_columns
-from marginrank.export.graphs import Graph, type_code
+from marginrank.export.graphs import Graph, Step, type_code
 from marginrank.export.map_graphs import add_map
 from marginrank.export.numbers import check_float32
 from marginrank.types import Rows, Vector
@@ -101,7 +101,7 @@ def _serialized(
 ) -> bytes:
     helper, kind = onnx.helper, type_code(graph.dtype)
     nodes = [
-        helper.make_node(operator, inputs, [output], **attributes)
+        helper.make_node(operator, inputs, [output], **_attributes(helper, kind, attributes))
         for operator, inputs, output, attributes in graph.nodes
     ]
     whole = helper.make_graph(
@@ -123,6 +123,26 @@ def _serialized(
     onnx.checker.check_model(made)
     content: bytes = made.SerializeToString(deterministic=True)
     return content
+
+
+def _attributes(helper: Any, kind: int, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of an operator, with the step of a scan as a graph."""
+    return {name: _body(helper, kind, a) if isinstance(a, Step) else a for name, a in given.items()}
+
+
+def _body(helper: Any, kind: int, step: Step) -> Any:
+    """Return the graph that a scan runs for each part of its inputs: the sum so far, and what is added."""
+    part = ["n_rows", 1 if step.multiplies else step.width]
+    inputs = [("sum", ["n_rows", step.width]), ("part", part)]
+    nodes, term = [], "part"
+    if step.multiplies:
+        inputs.append(("weights", [1, step.width]))
+        nodes.append(helper.make_node("Mul", ["part", "weights"], ["term"]))
+        term = "term"
+    nodes.append(helper.make_node("Add", ["sum", term], ["next"]))
+    values = [helper.make_tensor_value_info(name, kind, shape) for name, shape in inputs]
+    result = helper.make_tensor_value_info("next", kind, ["n_rows", step.width])
+    return helper.make_graph(nodes, "step", values, [result])
 
 
 def _onnx() -> Any:

@@ -1,4 +1,10 @@
-"""Kernel values between rows and landmarks, block by block."""
+"""Kernel values between rows and landmarks, block by block.
+
+In float64 the rbf, polynomial and cosine kernels of dense rows are made of sums in one order, products,
+quotients and square roots alone, so they have the same bits on every machine and in every runtime of an
+exported graph. Weights of landmarks may be 1e5 times as large as the scores that they add up to: a last place
+of a kernel value would be 1e-11 of the scores.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +22,12 @@ from sklearn.metrics.pairwise import (
     rbf_kernel,
 )
 
+from marginrank import _kernels
 from marginrank.data.finite import check_finite_results
 from marginrank.data.matrices import as_dense, csr_like, is_sparse
 from marginrank.data.sparse_matrices import summed
 from marginrank.designs.columns import large_offset
-from marginrank.designs.row_products import RowProduct
+from marginrank.designs.row_products import RowProduct, row_sums
 from marginrank.exceptions import MarginRankError
 from marginrank.feature_maps.kernel_units import FarRows, KernelUnits
 from marginrank.types import MemoryMatrix, Rows, SparseMatrix
@@ -41,6 +48,8 @@ DIFFERENCES = ("rbf", "laplacian")
 _LARGEST_FLOAT32_EXPONENT = 16.0
 # Kernels of inner products.
 _PRODUCTS = ("cosine", "polynomial")
+# Powers up to this are made by multiplication.
+_LARGEST_POWER = 64
 
 
 class KernelColumns:
@@ -108,22 +117,37 @@ class KernelColumns:
         # The kernel sees differences only, and products lose fewer digits about the centre.
         # The mean of equal numbers need not be that number; subtracting the number itself leaves 0.
         low, high = landmarks.min(axis=0), landmarks.max(axis=0)
-        self._centre = np.where(low == high, low, landmarks.mean(axis=0))
+        self._centre = np.asarray(np.where(low == high, low, landmarks.mean(axis=0)))
         centred = landmarks - self._centre
-        squares = np.einsum("ij,ij->i", centred, centred)
+        squares = row_sums(centred * centred)
         far = gamma * float(squares.max()) > _LARGEST_FLOAT32_EXPONENT
         self._product_dtype = np.dtype(np.float64) if far else self.dtype
         rows = [2.0 * gamma * centred.T, np.full((1, self.width), -gamma), -gamma * squares[None, :]]
         self._expanded = np.concatenate(rows).astype(self._product_dtype)
 
+    @property
+    def centre(self) -> NDArray[np.float64]:
+        """What an rbf kernel subtracts from dense rows first."""
+        return self._centre
+
+    @property
+    def far_landmarks(self) -> NDArray[np.int64]:
+        """Numbers of landmarks that are so far from the others that their values are computed apart."""
+        return np.zeros(0, dtype=np.int64) if self._far is None else self._far.numbers
+
     @cached_property
-    def _product(self) -> RowProduct:
-        """What dense rows are multiplied by: a row of its own each, which a BLAS product would not be."""
+    def product_matrix(self) -> NDArray[Any]:
+        """What dense rows are multiplied by; those of an rbf kernel have their squares and 1 after them."""
         if self.kernel == "rbf":
-            return RowProduct(self._expanded)
+            return self._expanded
         landmarks = as_dense(self._landmarks)
         landmarks = _normalized(landmarks) if self.kernel == "cosine" else landmarks
-        return RowProduct(landmarks.T)
+        return np.asarray(landmarks.T)
+
+    @cached_property
+    def _product(self) -> RowProduct:
+        """A row of its own each, which a BLAS product would not be."""
+        return RowProduct(self.product_matrix)
 
     def transform_block(self, X: MemoryMatrix, out: NDArray[Any]) -> None:
         """Write the kernel values of the rows of X into ``out`` of shape (n_rows, n_landmarks)."""
@@ -202,12 +226,15 @@ class KernelColumns:
         centred = X - self._centre
         wide = np.empty((n_rows, n_features + 2), dtype=self._product_dtype)
         wide[:, :n_features] = centred
-        wide[:, n_features] = np.einsum("ij,ij->i", centred, centred)
+        wide[:, n_features] = row_sums(centred * centred)
         wide[:, n_features + 1] = 1.0
         exponent = out if out.dtype == self._product_dtype else np.empty(out.shape, self._product_dtype)
         self._product(wide, exponent)
         np.minimum(exponent, 0.0, out=exponent)  # rounding puts a row that is a landmark above 1
-        np.exp(exponent, out=out, casting="same_kind")
+        if exponent is out:
+            _kernels.exponentials(out) if out.dtype == np.float64 else np.exp(out, out=out)
+        else:
+            np.exp(exponent, out=out, casting="same_kind")
 
     def _of_products(self, X: NDArray[Any], out: NDArray[Any]) -> None:
         X = X.astype(self.dtype, copy=False)
@@ -217,7 +244,29 @@ class KernelColumns:
         self._product(X, out)
         out *= self._parameters["gamma"]
         out += self._parameters["coef0"]
-        np.power(out, self._parameters["degree"], out=out, casting="same_kind")
+        degree = self._parameters["degree"]
+        factors = power_by_products(degree)
+        if factors is None or out.dtype != np.float64:
+            np.power(out, degree, out=out, casting="same_kind")
+            return
+        base = out.copy()
+        for by_itself in factors:
+            out *= out if by_itself else base
+
+
+def power_by_products(degree: float) -> list[bool] | None:
+    """Return how a whole power is made of its base: True squares it, False multiplies by the base.
+
+    None where the degree is not whole, or so large that products would take longer than a power.
+
+    Examples
+    --------
+    >>> power_by_products(3.0), power_by_products(4.0), power_by_products(2.5)
+    ([True, False], [True, True], None)
+    """
+    if degree != int(degree) or not 1 <= degree <= _LARGEST_POWER:
+        return None
+    return [square for bit in bin(int(degree))[3:] for square in ([True, False] if bit == "1" else [True])]
 
 
 def _without_columns(X: MemoryMatrix, columns: NDArray[np.int64]) -> MemoryMatrix:
@@ -233,7 +282,7 @@ def _without_columns(X: MemoryMatrix, columns: NDArray[np.int64]) -> MemoryMatri
 
 def _normalized(X: NDArray[Any]) -> NDArray[Any]:
     """Return rows of length 1; those of zeros stay."""
-    length = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    length = np.sqrt(row_sums(np.square(X, dtype=np.float64)))
     return np.asarray(X / np.where(length > 0.0, length, 1.0)[:, None], dtype=X.dtype)
 
 

@@ -107,6 +107,8 @@ class FarRows:
     ----------
     landmarks : ndarray
         The landmarks, with others in the place of those that are far.
+    numbers : ndarray of int64
+        Which are far.
 
     Notes
     -----
@@ -119,8 +121,8 @@ class FarRows:
         with np.errstate(over="ignore", invalid="ignore"):
             self._centre = np.median(self._all, axis=0)
             self._centre[~np.isfinite(self._centre)] = 0.0
-            self._far = self._numbers(self._all)
-        self.landmarks = self._near(landmarks, self._far)
+            self.numbers = self._numbers(self._all)
+        self.landmarks = self._near(landmarks, self.numbers)
 
     def near(self, X: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Return the rows with others in the place of those that are far, and the numbers of these."""
@@ -129,9 +131,9 @@ class FarRows:
 
     def correct(self, X: NDArray[Any], far: NDArray[np.int64], out: NDArray[Any]) -> None:
         """Write the kernel values of far rows and of far landmarks."""
-        landmarks = self._all[self._far]
-        for row in range(len(X) if len(self._far) else 0):
-            out[row, self._far] = self._values(X[row], landmarks)
+        landmarks = self._all[self.numbers]
+        for row in range(len(X) if len(self.numbers) else 0):
+            out[row, self.numbers] = self._values(X[row], landmarks)
         for row in far:
             out[row] = self._values(X[row], self._all)
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.designs import ScaledRows, mapped_design, matrix_design
-from marginrank.designs.blocks import BlockMap, n_features_out
+from marginrank.designs import ScaledRows, matrix_design
+from marginrank.designs.blocks import BlockMap, block_weights, n_features_out
+from marginrank.designs.recomputed import RecomputedDesign
 from marginrank.exceptions import MarginRankError, ModelFileError
 from marginrank.model.values import frozen_vector, json_value
 from marginrank.types import Matrix, Vector
@@ -88,9 +89,10 @@ def mapped_scores(
 ) -> Vector:
     """Return scores of rows by mapped features, and by the columns where these have weights, too.
 
-    A row is scored once, so its features are not kept.
+    A row is scored once, so its features are not kept. All sums have one order, and exports have the same.
     """
-    scores = mapped_design(mapping, X, n_threads=n_threads, store="recompute").scores(coef)
+    weights = coef if mapping.factor is None else block_weights(mapping.factor, coef)
+    scores = RecomputedDesign(mapping, X, n_threads=n_threads).scores(weights)
     return (
         scores if linear_coef is None else scores + matrix_design(X, n_threads=n_threads).scores(linear_coef)
     )
