@@ -17,6 +17,8 @@ Graph: TypeAlias = Literal["all", "sampled", "reduced"]
 Regularization: TypeAlias = Literal["tikhonov", "early_stopping", "hybrid"]
 #: What solves least squares.
 LeastSquaresSolver: TypeAlias = Literal["auto", "cg", "direct"]
+#: Folds of least squares that are pairs of rows.
+LEAVE_PAIR_OUT = "leave_pair_out"
 #: Rankers that an automatic choice knows by name.
 CandidateName: TypeAlias = Literal[
     "rankrls", "rankrls-kernel", "ranksvm-squared", "ranksvm-logistic", "ranksvm", "ndcg", "map", "kernel"

@@ -22,6 +22,8 @@ _WORDS = {
     "marginrank.io.convert_to_dataset": "marginrank convert",
     "KernelRankSVM": "marginrank train",
 }
+# How a parameter that is None in Python is typed.
+_NONE = {"scale": "none", "cv": "leave_query_out"}
 
 
 class OptionWords:
@@ -48,9 +50,11 @@ class OptionWords:
 
     def setting(self, parameter: str, value: Any, text: str) -> str | None:
         """Return the option with its value, as it is typed."""
+        option = self._options.get(parameter)
+        if value is None and option is not None and parameter in _NONE:
+            return f"{option} {_NONE[parameter]}"
         if value is None:
             return self._options.get(f"no_{parameter}")
-        option = self._options.get(parameter)
         if option is None:
             return None
         if isinstance(value, bool):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from marginrank.choices import LeastSquaresSolver, Regularization
+from marginrank.choices import LEAVE_PAIR_OUT, LeastSquaresSolver, Regularization
 from marginrank.data.matrices import in_memory
 from marginrank.estimators.base import Ranker
 from marginrank.exceptions import IncompatibleSolverError, MarginRankError
@@ -20,7 +20,7 @@ from marginrank.training.direct import DirectTrainer, ExactElseIterated, LeaveQu
 from marginrank.training.evaluation_sets import EvaluationSet
 from marginrank.training.fitting import Found, OneAlpha, Place, Row, Run
 from marginrank.training.least_squares import LeastSquaresTrainer
-from marginrank.training.leave_pair_out import LEAVE_PAIR_OUT, LeavePairOut, check_leave_pair_out
+from marginrank.training.leave_pair_out import LeavePairOut, check_leave_pair_out
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
 from marginrank.training.selection import Search

@@ -12,9 +12,6 @@ from marginrank.training.problems import Problem
 from marginrank.training.selection import Search
 from marginrank.types import Array, Vector
 
-#: What users pass as ``cv``.
-LEAVE_PAIR_OUT = "leave_pair_out"
-
 _LEAST_ROWS, _MOST_ROWS = 3, 20_000
 
 

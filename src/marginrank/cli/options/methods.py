@@ -12,10 +12,10 @@ from typing import Any, get_args
 
 import click
 
-from marginrank.choices import Approximation, KernelName, LeastSquaresSolver, Regularization
+from marginrank.choices import LEAVE_PAIR_OUT, Approximation, KernelName, LeastSquaresSolver, Regularization
 from marginrank.cli.command import MOST_USED, Decorator, option, spelled, with_options
 from marginrank.cli.options.bounds import typed_bounds, weight_options
-from marginrank.cli.options.shared import TARGETS, gains, grid, positive_or, targets
+from marginrank.cli.options.shared import TARGETS, folds_or, gains, grid, positive_or, targets
 from marginrank.designs.mapped import Store
 from marginrank.designs.scaling import Scale
 from marginrank.losses import QUERY_LOSSES, LeastSquaresLoss, Weighting
@@ -34,6 +34,9 @@ METHODS = {
 # An option that only one method has chooses it.
 _CHOOSERS = {"target": "structured", "kernel": "kernel"}
 _UNSCALED = "none"
+# What is left out in turn, in place of folds; the former is None in Python.
+_QUERIES_OUT = "leave_query_out"
+_LEFT_OUT = (_QUERIES_OUT, LEAVE_PAIR_OUT)
 _STRUCTURED, _KERNELS = "Structured ranking (--target)", "Kernels (--kernel)"
 
 
@@ -205,8 +208,10 @@ def _search(searched: str) -> tuple[Decorator, ...]:
         option(
             "--cv",
             group="Search and validation",
-            type=click.IntRange(min=2),
-            help=f"Folds{searched} without --validate.  [default: 5]",
+            metavar="FOLDS|" + "|".join(_LEFT_OUT),
+            callback=folds_or(*_LEFT_OUT),
+            help=f"Folds{searched} without --validate. rankrls also leaves out each query alone, where the "
+            "direct solver is cheap (else 5 folds), or in one ranking each pair.  [default: 5]",
         ),
         option(
             "--rule",
@@ -249,7 +254,8 @@ def given_parameters(given: dict[str, Any]) -> dict[str, Any]:
     {'scale': None, 'alpha': 0.1}
     """
     parameters = typed_bounds({key: value for key, value in given.items() if value is not None})
-    return parameters | ({"scale": None} if parameters.get("scale") == _UNSCALED else {})
+    words = {"scale": _UNSCALED, "cv": _QUERIES_OUT}
+    return parameters | {key: None for key, word in words.items() if parameters.get(key) == word}
 
 
 def check_parameters(name: str, given: dict[str, Any], *, pairs: bool) -> dict[str, Any]:
@@ -262,6 +268,8 @@ def check_parameters(name: str, given: dict[str, Any], *, pairs: bool) -> dict[s
             owners = " or ".join(f"--method {method}" for method in METHODS if _takes(method, key))
             raise click.UsageError(f"{spelled(key)} is for {owners}, not for {name}.")
     _check_solver(name, parameters)
+    if given.get("cv") in _LEFT_OUT and name != "rankrls":
+        raise click.UsageError(f"--cv {given['cv']} is for --method rankrls, not for {name}.")
     searched = [key for key in ("alpha", "gamma") if parameters.get(key) == "auto"]
     for key, wanted in (("alphas", "alpha"), ("gammas", "gamma")):
         if key in parameters and wanted not in searched:

@@ -129,6 +129,22 @@ def positive_or(*words: str) -> Any:
     return callback
 
 
+def folds_or(*words: str) -> Any:
+    """Return a callback that takes a number of folds, or one of some words."""
+    wanted = " nor ".join(["a whole number of at least 2 folds", *map(repr, words)])
+
+    def callback(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+        if value is None or value in words:
+            return value
+        try:
+            return click.IntRange(min=2).convert(value, parameter, context)
+        except click.BadParameter:
+            meant = did_you_mean(value, words)
+            raise click.BadParameter(f"{value!r} is neither {wanted}.{meant}") from None
+
+    return callback
+
+
 def grid(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
     """Return a grid from numbers with commas between, or from ``from:to:count`` in equal ratios."""
     if value is None:

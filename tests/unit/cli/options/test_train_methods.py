@@ -211,3 +211,40 @@ def test_several_targets_have_weights_and_the_heaviest_selects(run, folder):
 def test_misuse_is_refused_before_files_are_read(run, folder, options, words):
     assert words in run("nowhere.txt", "-o", "x.mrk", *options, code=2)
     assert not (folder / "x.mrk").exists()
+
+
+def test_queries_or_pairs_left_out_choose_alpha_as_in_the_library(run, folder):
+    train, _ = data(folder)
+    searched = ["-o", "m.mrk", "--method", "rankrls", "--alpha", "auto", "--json", "--cv"]
+    by_query = json.loads(run("train.txt", *searched, "leave_query_out"))
+    library = RankRLS("auto", cv=None).fit(train)
+    assert by_query["alpha"] == library.alpha_
+    np.testing.assert_allclose(by_query["selection"]["curve"], library.validation_curve_, rtol=1e-12)
+    assert library.validation_curve_[0] != RankRLS("auto").fit(train).validation_curve_[0]  # not by folds
+    one = RankingData(train.X, train.y)
+    dump_letor(RankingData(train.X, train.y, qid=np.ones(120, dtype=int)), folder / "one.txt")
+    by_pair = json.loads(run("one.txt", *searched, "leave_pair_out", "-m", "pairwise_error"))
+    library = RankRLS("auto", cv="leave_pair_out", metric="pairwise_error").fit(one)
+    assert by_pair["alpha"] == library.alpha_
+    np.testing.assert_allclose(by_pair["selection"]["curve"], library.validation_curve_, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--cv", "leave_query_out"], 2, "--cv leave_query_out is for --method rankrls, not for ranksvm."),
+        (["--cv", "leave_pairs_out"], 2, "did you mean 'leave_pair_out'"),
+        (["--cv", "1"], 2, "'1' is neither a whole number of at least 2 folds"),
+        (["--cv", "2.5"], 2, "'2.5' is neither a whole number of at least 2 folds"),
+        (
+            ["--cv", "leave_pair_out", "--method", "rankrls"],
+            1,
+            "Use --cv leave_query_out, which leaves out one query at a time.",
+        ),
+    ],
+)
+def test_what_cannot_be_left_out_is_said(run, arguments, code, said):
+    assert (
+        said.lower()
+        in " ".join(run("train.txt", "-o", "m.mrk", "--alpha", "auto", *arguments, code=code).split()).lower()
+    )
