@@ -137,7 +137,7 @@ def folds_or(*words: str) -> Any:
         if value is None or value in words:
             return value
         try:
-            return click.IntRange(min=2).convert(value, parameter, context)
+            return click.IntRange(min=2)(value, parameter, context)
         except click.BadParameter:
             meant = did_you_mean(value, words)
             raise click.BadParameter(f"{value!r} is neither {wanted}.{meant}") from None
