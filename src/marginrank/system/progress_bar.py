@@ -1,4 +1,4 @@
-"""How far something is: a bar on a terminal or in a notebook (through rich), else plain lines."""
+"""How far something is: a bar on a terminal (through rich) or in a notebook, else plain lines."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from threading import Lock
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self, TextIO
+
+from marginrank.system.notebook_bar import notebook_bar
 
 # Seconds before it is said how much longer something takes, and between lines about a stage.
 _SOON = 1.0
@@ -47,7 +49,6 @@ class ProgressBar:
         self._lines = lines
         self._transient = transient
         self._bar: Any = None
-        self._task: Any = None
         self._headed = False
         self._began = perf_counter()
         self._next_line = self._began + _BETWEEN_LINES
@@ -67,13 +68,7 @@ class ProgressBar:
         """
         if self._is_live:
             left = time_left(done, perf_counter() - self._began)
-            self._bar.update(
-                self._task,
-                description=self._what,
-                total=None if done is None else 1.0,
-                completed=done or 0.0,
-                figures="  ".join(part for part in (figures, left) if part),
-            )
+            self._bar.update(self._what, done, "  ".join(part for part in (figures, left) if part))
         elif self._lines and line:
             self._stream.write(line + "\n" if self._headed or not header else f"{header}\n{line}\n")
             self._headed = True
@@ -88,7 +83,7 @@ class ProgressBar:
                 done[0] += 1
                 share = done[0] / total
                 if self._is_live:
-                    self._bar.update(self._task, description=what, total=1.0, completed=share, figures="")
+                    self._bar.update(what, share, "")
                 elif self._lines and perf_counter() >= self._next_line:
                     self._next_line = perf_counter() + _BETWEEN_LINES
                     self._stream.write(f"{what} {share:.0%}\n")
@@ -101,9 +96,6 @@ class ProgressBar:
         """Whether there is a bar; it is made when it is first needed."""
         if self._bar is None:
             self._bar = _live_bar(self._stream, self._transient) or False
-            if self._bar:
-                self._task = self._bar.add_task(self._what, total=None, figures="")
-                self._bar.start()
         return bool(self._bar)
 
     def __enter__(self) -> Self:
@@ -153,19 +145,41 @@ def _nobody_looks() -> None:
 
 
 def _live_bar(stream: TextIO, transient: bool) -> Any:
-    """Return a bar of rich, or None where a stream is neither a terminal nor a notebook."""
+    """Return a bar, or None where a stream is neither a terminal nor that of a notebook."""
+    found = notebook_bar(transient) if stream is sys.stderr else None
+    if found is not None:
+        return found
     from rich.console import Console  # not above: most trainings show nothing
 
-    console = Console(file=stream, highlight=False, markup=False)
-    if not (console.is_terminal or console.is_jupyter):
-        return None
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    # In notebooks rich needs widgets that few have, and says so in a warning instead of showing a bar.
+    console = Console(file=stream, highlight=False, markup=False, force_jupyter=False)
+    return _TerminalBar(console, transient) if console.is_terminal else None
 
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[figures]}"),
-        TimeElapsedColumn(),
-        console=console,
-        transient=transient,
-    )
+
+class _TerminalBar:
+    """A bar of rich."""
+
+    def __init__(self, console: Any, transient: bool) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[figures]}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=transient,
+        )
+        self._task = self._progress.add_task("", total=None, figures="")
+        self._progress.start()
+
+    def update(self, what: str, done: float | None, figures: str) -> None:
+        """Show a state."""
+        total, completed = (None, 0.0) if done is None else (1.0, done)
+        self._progress.update(
+            self._task, description=what, total=total, completed=completed, figures=figures
+        )
+
+    def stop(self) -> None:
+        """Leave the last state, or nothing where nothing is to be left."""
+        self._progress.stop()
