@@ -44,6 +44,8 @@ class CoefficientIntervals:
         The regularisation of all fits.
     samples : ndarray of shape (n_boot, n_features)
         Coefficients of the drawn queries.
+    deviations : ndarray of shape (n_features,), optional
+        What each column usually varies by within a query, which makes coefficients comparable.
     """
 
     names: tuple[str, ...]
@@ -53,6 +55,7 @@ class CoefficientIntervals:
     level: float
     alpha: float
     samples: NDArray[np.float64]
+    deviations: Vector | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -83,12 +86,16 @@ class CoefficientIntervals:
         return [int(j) for j in np.argsort(-np.abs(self.coef) / width, kind="stable")[:n]]
 
     def plot(self, n: int = _SHOWN) -> Any:
-        """Draw coefficients with their intervals, in units of the deviation of each over the draws.
+        """Draw coefficients with their intervals, times what their columns usually vary by within a query.
+
+        So they can be compared: how far a score moves when a column does what is usual. Where that is not
+        known, coefficients are drawn in units of their own deviation over the draws. Intervals that hold 0
+        are grey.
 
         Parameters
         ----------
         n : int, default=20
-            How many columns.
+            How many columns: those whose intervals lie farthest from 0, in units of their widths.
 
         Returns
         -------
@@ -96,15 +103,22 @@ class CoefficientIntervals:
             Save it with ``savefig``. Needs matplotlib (``pip install marginrank[plot]``).
         """
         chosen = self._order(check_count(n, "n"))
-        unit = np.maximum(self.samples.std(axis=0), np.finfo(float).tiny)[chosen]
+        if self.deviations is not None:
+            factor, unit = self.deviations[chosen], "weight x deviation of its column within queries"
+        else:
+            spread = np.maximum(self.samples.std(axis=0), np.finfo(float).tiny)
+            factor, unit = 1.0 / spread[chosen], "weight / its deviation over the draws"
         figure = new_figure(7.0, 1.2 + 0.3 * len(chosen), "intervals")
-        axis, places = figure.subplots(), np.arange(len(chosen))
-        axis.hlines(places, self.low[chosen] / unit, self.high[chosen] / unit, color="C0")
-        axis.plot(self.coef[chosen] / unit, places, "o", color="C0", markersize=4)
-        axis.set_yticks(places, [self.names[j].replace("$", r"\$") for j in chosen], fontsize="small")
+        axis = figure.subplots()
+        for place, (j, by) in enumerate(zip(chosen, factor.tolist(), strict=True)):
+            colour = "0.55" if self.low[j] <= 0.0 <= self.high[j] else "C0"
+            axis.hlines([place], [self.low[j] * by], [self.high[j] * by], color=colour)
+            axis.plot([self.coef[j] * by], [place], "o", color=colour, markersize=4)
+        names = [self.names[j].replace("$", r"\$") for j in chosen]
+        axis.set_yticks(range(len(chosen)), names, fontsize="small")
         axis.invert_yaxis()
         axis.axvline(0.0, color="0.6", linewidth=0.8)
-        axis.set_xlabel(f"coefficient / its deviation, {self.level:.0%} intervals")
+        axis.set_xlabel(f"{unit}\nline: {self.level:.0%} interval over queries, grey where it holds 0")
         return figure
 
 
@@ -182,7 +196,17 @@ def coefficient_intervals(
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(samples, [tail, 1.0 - tail], axis=0)
     names: Sequence[str] = data.feature_names or [f"f{j + 1}" for j in range(data.n_features)]
-    return CoefficientIntervals(tuple(names), base.coef_.copy(), low, high, level, alpha, samples)
+    known = _deviations(base)
+    return CoefficientIntervals(tuple(names), base.coef_.copy(), low, high, level, alpha, samples, known)
+
+
+def _deviations(base: Any) -> Vector | None:
+    """Return what columns vary by within queries, where training has looked."""
+    try:
+        found: Vector = base.to_model().feature_weights().deviations
+    except MarginRankError:
+        return None
+    return found
 
 
 def _fitted_once(ranker: Any, data: RankingData, tol: float) -> tuple[Any, float]:

@@ -1,6 +1,7 @@
 """Intervals by bootstrap over queries: what is drawn, what is fitted, and that both are deterministic."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -85,7 +86,25 @@ def test_tables_pictures_and_json():
     found = coefficient_intervals(RANKERS["least squares"], made(), n_boot=4)
     json.dumps(found.to_dict(), allow_nan=False)
     assert str(found).startswith("95% intervals at alpha=0.01, 4 draws\ncolumn")
-    assert found.plot().axes
+
+
+def test_the_picture_shows_weights_in_comparable_units_with_their_intervals():
+    pytest.importorskip("matplotlib")
+    found = coefficient_intervals(RANKERS["least squares"], made(), n_boot=20)
+    (axis,) = found.plot().axes
+    order = [label.get_text() for label in axis.get_yticklabels()]
+    assert sorted(order) == sorted(found.names)
+    for k, name in enumerate(order):
+        j = found.names.index(name)
+        by = found.deviations[j]
+        ((low, high),) = (segment[:, 0] for segment in axis.collections[k].get_segments())
+        assert_allclose([low, high], [found.low[j] * by, found.high[j] * by], rtol=1e-12)
+        assert_allclose(axis.lines[k].get_xdata(), [found.coef[j] * by], rtol=1e-12)
+        holds = found.low[j] <= 0.0 <= found.high[j]
+        assert (axis.lines[k].get_color() == "0.55") == holds
+    assert "95% interval over queries" in axis.get_xlabel()
+    (axis,) = replace(found, deviations=None).plot().axes
+    assert "its deviation over the draws" in axis.get_xlabel()
 
 
 @pytest.mark.parametrize(

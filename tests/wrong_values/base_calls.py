@@ -87,6 +87,7 @@ NOT_CALLED = {
         ),
         *(
             "metrics.Evaluation",
+            "model_selection.LearningCurve",
             "model_selection.Selection",
             "paths.KernelRankPath",
             "paths.LeastSquaresPath",
@@ -482,6 +483,7 @@ def _metric_calls() -> dict[str, list[Call]]:
         "comparison.compare": [Call(comparison.compare, two)],
         "comparison.Comparison.most_changed": [Call(compared.most_changed, {})],
         "comparison.Comparison.differences": [Call(compared.differences, {})],
+        "comparison.Comparison.plot": [Call(lambda **k: _closed(compared.plot(**k)), {})],
         "metrics.Metric": [
             Call(metrics.Metric, {"name": "ndcg"}),
             Call(metrics.Metric, {"name": "map"}),
@@ -493,6 +495,12 @@ def _metric_calls() -> dict[str, list[Call]]:
         "model_selection.Search": [Call(model_selection.Search, {})],
         "model_selection.check_alphas": [Call(model_selection.check_alphas, {"alphas": [1.0]})],
         "model_selection.default_alphas": [Call(model_selection.default_alphas, {"scale": 1.0})],
+        "model_selection.learning_curve": [
+            Call(
+                model_selection.learning_curve,
+                {"ranker": RankRLS(), "data": DATA, "cv": 2, "sizes": [1]},
+            )
+        ],
         **_split_calls(),
         "ranking_scorer": [Call(marginrank.ranking_scorer, {"metric": "ndcg@10"})],
         "regularization.alpha_from": [

@@ -14,6 +14,7 @@ from marginrank.estimators.least_squares import LeastSquaresRanker
 from marginrank.exceptions import MarginRankError
 from marginrank.losses import LeastSquaresLoss, LeastSquaresPreferences
 from marginrank.metrics import Metric
+from marginrank.paths.drawing import draw_iterations
 from marginrank.training.problems import Problem
 from marginrank.training.selection import DEFAULT_METRIC, Rule
 from marginrank.training.targets import split_targets
@@ -195,6 +196,27 @@ class RankRLS(LeastSquaresRanker):
         self.scale = scale
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def plot_search(self) -> Any:
+        """Draw the validation curve of ``alpha="auto"``, its standard errors, and the chosen alpha.
+
+        The wide band is the standard error of the figure, the narrow one that of its difference to the best.
+        With ``regularization="early_stopping"`` there are no alphas, and the curve is by iteration.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Save it with ``savefig``. Needs matplotlib (``pip install marginrank[plot]``).
+
+        Examples
+        --------
+        >>> ranker = RankRLS(alpha="auto", cv=2).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 2, 3])
+        >>> ranker.plot_search().axes[0].get_xlabel()
+        'alpha (strong regularisation on the left)'
+        """
+        if self.regularization != "early_stopping" or not hasattr(self, "validation_table_"):
+            return super().plot_search()
+        return draw_iterations(self.validation_table_[0], self.best_iteration_, str(self._search().parsed))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

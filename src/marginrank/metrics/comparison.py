@@ -11,6 +11,7 @@ import numpy as np
 
 from marginrank.data import validation as gate
 from marginrank.exceptions import MarginRankError, ParameterError
+from marginrank.metrics.comparison_drawing import draw_comparison
 from marginrank.metrics.comparison_tables import comparison_html, shorten, table_lines
 from marginrank.metrics.evaluation import Evaluation, evaluate
 from marginrank.metrics.evaluator import weighted_mean
@@ -158,6 +159,29 @@ class Comparison(Mapping[str, MetricComparison]):
         """
         name = next(iter(self)) if metric is None else self._compared(metric)
         return _differences(self.a, self.b, name)
+
+    def plot(self, metric: str | Metric | None = None) -> Any:
+        """Draw the mean differences with their intervals, and the difference of every query.
+
+        Parameters
+        ----------
+        metric : str or Metric, optional
+            Whose queries are drawn; by default the first one.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Save it with ``savefig``. Needs matplotlib (``pip install marginrank[plot]``).
+
+        Examples
+        --------
+        >>> y, qid = [1, 0, 1, 0], ["x", "x", "y", "y"]
+        >>> result = compare(y, [2, 1, 1, 2], [2, 1, 2, 1], qid=qid, metrics=["mrr"])
+        >>> [axis.get_xlabel() for axis in result.plot().axes][1]
+        'queries, sorted by their difference; 1 have none'
+        """
+        name = next(iter(self)) if metric is None else self._compared(metric)
+        return draw_comparison(self, name)
 
     def _repr_html_(self) -> str:
         return comparison_html(self)

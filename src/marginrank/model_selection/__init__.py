@@ -1,5 +1,6 @@
 """Choosing models: grids, folds of queries, validation curves, scorers and the rule that picks from them."""
 
+from marginrank.model_selection.learning_curve import LearningCurve, learning_curve
 from marginrank.model_selection.query_splits import QueryKFold, QueryShuffleSplit
 from marginrank.model_selection.scorer import ranking_scorer
 from marginrank.training.selection import (
@@ -14,12 +15,14 @@ from marginrank.training.selection import Rule as Rule
 
 __all__ = [
     "MOST_ALPHAS",
+    "LearningCurve",
     "QueryKFold",
     "QueryShuffleSplit",
     "Search",
     "Selection",
     "check_alphas",
     "default_alphas",
+    "learning_curve",
     "no_figure",
     "ranking_scorer",
 ]

@@ -14,6 +14,9 @@ from marginrank.system.pictures import new_figure
 from marginrank.training.selection import Selection
 from marginrank.types import Vector
 
+# Characters along the side of a panel.
+_LONGEST_LABEL = 28
+
 
 @dataclass(frozen=True, eq=False)
 class Curves:
@@ -45,7 +48,7 @@ class Curves:
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """How many pairs or planes are active along alpha; ``marker`` is matplotlib's format of them."""
+    """How many features, pairs or planes there are along alpha; ``marker`` is matplotlib's format of them."""
 
     alphas: Vector
     counts: NDArray[np.int64]
@@ -54,7 +57,7 @@ class Sizes:
 
 
 def draw_path(curves: Curves, selection: PathSelection | None, sizes: Sizes | None) -> Any:
-    """Draw models, the validation curve and active sets along alpha, as far as there are any.
+    """Draw models, the validation curve and counts along alpha, as far as there are any.
 
     Parameters
     ----------
@@ -63,7 +66,7 @@ def draw_path(curves: Curves, selection: PathSelection | None, sizes: Sizes | No
     selection : PathSelection or None
         What was chosen.
     sizes : Sizes or None
-        Of the active set.
+        What to count.
 
     Returns
     -------
@@ -102,18 +105,26 @@ def _draw_curves(axis: Any, curves: Curves) -> None:
 def _draw_validation(axis: Any, selection: Selection, metric: str) -> None:
     axis.plot(selection.alphas, selection.curve, color="C0")
     bands = (
-        (selection.std, 0.15, "standard error"),
-        (selection.diff_std, 0.35, "standard error of the difference to the best"),
+        (selection.std, 0.15, "± standard error of the figure"),
+        (selection.diff_std, 0.35, "± standard error of its difference to the best alpha"),
     )
     for error, shade, name in bands:
         if np.isfinite(error).all():
             low, high = selection.curve - error, selection.curve + error
             axis.fill_between(selection.alphas, low, high, color="C0", alpha=shade, linewidth=0, label=name)
     score = float(selection.curve[selection.index])
-    label = f"{score:.4f} at alpha = {selection.alpha:.3g}"
+    label = f"chosen: {score:.4f} at alpha = {selection.alpha:.3g}"
     axis.plot([selection.alpha], [score], "o", color="C3", label=label)
     axis.legend(fontsize="small", loc="best")
-    axis.set_ylabel(metric)
+    axis.set_ylabel(_over_lines(f"{metric} on held-out rows"))
+
+
+def _over_lines(text: str) -> str:
+    """Return a label that a panel has room for: a long one in two lines, parted at a blank."""
+    if len(text) <= _LONGEST_LABEL or " " not in text:
+        return text
+    first, rest = text.split(" ", 1)
+    return f"{first}\n{rest}"
 
 
 def draw_selection(selection: Selection, metric: str) -> Any:
@@ -133,4 +144,27 @@ def draw_selection(selection: Selection, metric: str) -> Any:
     axis.set_xscale("log")
     axis.invert_xaxis()
     axis.set_xlabel("alpha (strong regularisation on the left)")
+    return figure
+
+
+def draw_iterations(curve: Vector, chosen: int, metric: str) -> Any:
+    """Draw a validation curve by iteration, the start included, and the iteration whose model was taken.
+
+    Parameters
+    ----------
+    curve : ndarray of shape (n_iterations + 1,)
+        What was measured.
+    chosen : int
+        The iteration.
+    metric : str
+        Of the curve.
+    """
+    figure = new_figure(7.0, 3.4, "a search")
+    axis = figure.subplots()
+    axis.plot(np.arange(len(curve)), curve, ".-", color="C0")
+    label = f"chosen: {curve[chosen]:.4f} after iteration {chosen}"
+    axis.plot([chosen], [curve[chosen]], "o", color="C3", label=label)
+    axis.legend(fontsize="small", loc="best")
+    axis.set_xlabel("iteration (0: the model that is 0 everywhere)")
+    axis.set_ylabel(_over_lines(f"{metric} on held-out rows"))
     return figure

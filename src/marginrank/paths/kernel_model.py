@@ -12,7 +12,7 @@ from marginrank.data import RankingData
 from marginrank.data.finite import finite_scores
 from marginrank.data.matrices import is_sparse
 from marginrank.exceptions import MarginRankError
-from marginrank.parameters import check_count, check_positive
+from marginrank.parameters import check_count, check_flag, check_positive
 from marginrank.paths.gram import Kernel
 from marginrank.paths.graphs import GraphPairs
 from marginrank.paths.kernel_certificate import certified_values, machine_coefficients, row_roots
@@ -194,13 +194,15 @@ class KernelRankPath(RankPath):
             scores = finite_scores("The path", matrix, lambda: self._scored(matrix, every, coef[None, :]))
         return np.asarray(scores[0])
 
-    def plot(self, *, n_rows: int = 10) -> Any:
-        """Draw scores of training rows, the validation curve of the last ``select``, and the active pairs.
+    def plot(self, *, n_rows: int = 10, expert: bool = False) -> Any:
+        """Draw scores of training rows, and the validation curve of the last ``select``.
 
         Parameters
         ----------
         n_rows : int, default=10
             How many rows: those at even distances in the ranking at the end of the path.
+        expert : bool, default=False
+            Whether to draw the active pairs, too: how many pairs the algorithm keeps exactly at the margin.
 
         Returns
         -------
@@ -210,13 +212,14 @@ class KernelRankPath(RankPath):
         from marginrank.paths.drawing import Curves, Sizes, draw_path
 
         count = min(check_count(n_rows, "n_rows"), len(self._rows))
+        with_sizes = check_flag(expert, "expert") and self.n_events_ > 0
         alphas = self.grid(_DRAWN)
         with one_blas_thread():
             order = self._rows[np.argsort(-self.scores_at(alphas[-1])[self._rows], kind="stable")]
             shown = order[np.linspace(0, len(order) - 1, count).round().astype(np.int64)]
             values = self._K[np.ix_(shown, self._rows)] @ self._point_coefs(alphas).T
         curves = Curves(alphas, values, [str(row) for row in shown], "score", "row")
-        sizes = Sizes(self.alphas, self.active_size, "active pairs", "-") if self.n_events_ else None
+        sizes = Sizes(self.alphas, self.active_size, "active pairs", "-") if with_sizes else None
         return draw_path(curves, self.selection_, sizes)
 
     def objective_at(self, alpha: float) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from marginrank.designs import ColumnTransform, Design, matrix_design
 from marginrank.designs.columns import IDENTITY
 from marginrank.designs.scaling import Scale
 from marginrank.exceptions import MarginRankError
-from marginrank.parameters import check_count, check_grid, check_positive
+from marginrank.parameters import check_count, check_flag, check_grid, check_positive
 from marginrank.paths.path_base import PathOrigin, RankPath
 from marginrank.rounding import UNIT, upward
 from marginrank.solvers.certificate import relative_gap
@@ -147,8 +147,8 @@ class LinearPath(RankPath):
         coef = self.coef_at(alpha)
         return np.asarray(finite_scores("The path", X, lambda: self._design(X).scores(coef)))
 
-    def plot(self, *, n_features: int = 10, feature_names: Any = None) -> Any:
-        """Draw coefficients, the validation curve of the last ``select``, and the size of the certificate.
+    def plot(self, *, n_features: int = 10, feature_names: Any = None, expert: bool = False) -> Any:
+        """Draw coefficients, and the validation curve of the last ``select``.
 
         Parameters
         ----------
@@ -156,6 +156,9 @@ class LinearPath(RankPath):
             How many coefficients to name: those that are largest at any stored model.
         feature_names : list of str, optional
             Names of the columns in the legend; by default those of the training data, else their numbers.
+        expert : bool, default=False
+            Whether to draw the size of the certificate, too, where the path has one: how many cutting planes
+            prove the optimum at each alpha.
 
         Returns
         -------
@@ -165,6 +168,7 @@ class LinearPath(RankPath):
         from marginrank.paths.drawing import Curves, Sizes, draw_path
 
         count = check_count(n_features, "n_features")
+        found = self.certificate_sizes() if check_flag(expert, "expert") else None
         alphas = self.grid(_DRAWN)
         ends = self.coefs_at(alphas[:: _DRAWN // 10])
         largest = np.argsort(-np.abs(ends).max(axis=0), kind="stable")[:count]
@@ -173,8 +177,7 @@ class LinearPath(RankPath):
         known = self.feature_names_ if feature_names is None else feature_names
         known = check_feature_names(known, ends.shape[1])
         names = [str(k) if known is None else known[k] for k in largest]
-        found = self.certificate_sizes()
-        sizes = None if found is None else Sizes(*found, "active planes", ".")
+        sizes = None if found is None else Sizes(*found, "planes of the certificate", ".")
         return draw_path(Curves(alphas, values, names, "coefficient", "feature"), self.selection_, sizes)
 
     def certificate_sizes(self) -> tuple[Vector, NDArray[np.int64]] | None:

@@ -16,7 +16,7 @@ from marginrank.data.validation import check_feature_names
 from marginrank.designs import ColumnTransform
 from marginrank.designs.columns import IDENTITY
 from marginrank.exceptions import MarginRankError
-from marginrank.parameters import check_count, check_grid, check_positive
+from marginrank.parameters import check_count, check_flag, check_grid, check_positive
 from marginrank.paths.linear_model import LinearPath
 from marginrank.paths.path_base import PathOrigin
 from marginrank.solvers import Solver
@@ -270,7 +270,7 @@ class SolvedRankPath(LinearPath):
     def _scores(self, X: Matrix, alphas: Vector) -> Array:
         return self._design(X).scores_block(np.ascontiguousarray(self.coefs_at(alphas)))
 
-    def plot(self, *, n_features: int = 10, feature_names: Any = None) -> Any:
+    def plot(self, *, n_features: int = 10, feature_names: Any = None, expert: bool = False) -> Any:
         """Draw how features enter, the validation curve of the last ``select``, and how many have a weight.
 
         Coefficients are drawn in the units of the scaled columns, in which features compete.
@@ -281,6 +281,8 @@ class SolvedRankPath(LinearPath):
             How many coefficients to name: those that are largest at any solved alpha. Others are grey.
         feature_names : list of str, optional
             Names of the columns in the legend; by default those of the training data, else their numbers.
+        expert : bool, default=False
+            As in other paths; here every alpha was solved by itself, so there is nothing more to draw.
 
         Returns
         -------
@@ -289,6 +291,7 @@ class SolvedRankPath(LinearPath):
         """
         from marginrank.paths.drawing import Curves, Sizes, draw_path
 
+        check_flag(expert, "expert")
         count = check_count(n_features, "n_features")
         known = self.feature_names_ if feature_names is None else feature_names
         known = check_feature_names(known, self.coefs.shape[1])

@@ -176,9 +176,7 @@ class _TerminalBar:
     def update(self, what: str, done: float | None, figures: str) -> None:
         """Show a state."""
         total, completed = (None, 0.0) if done is None else (1.0, done)
-        self._progress.update(
-            self._task, description=what, total=total, completed=completed, figures=figures
-        )
+        self._progress.update(self._task, description=what, total=total, completed=completed, figures=figures)
 
     def stop(self) -> None:
         """Leave the last state, or nothing where nothing is to be left."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from marginrank import KernelRankSVM, RankSVM, StructuredRankSVM
+from marginrank import KernelRankSVM, RankRLS, RankSVM, StructuredRankSVM
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import evaluate, pairwise_error
 from marginrank.solvers.tracing import PathTracer
@@ -261,7 +261,33 @@ def test_the_picture_shows_the_curve_and_the_chosen_alpha(gamma):
     np.testing.assert_array_equal(curve.get_ydata(), model.validation_curve_[row][there])
     assert (point.get_xdata()[0], point.get_ydata()[0]) == (model.alpha_, model.best_score_)
     assert len(axis.collections) == 2  # the standard errors of the figure and of its difference to the best
-    assert axis.get_ylabel() == METRIC
+    assert axis.get_ylabel().split() == [METRIC, "on", "held-out", "rows"]
+
+
+@pytest.mark.parametrize("cv", [3, None])
+def test_the_picture_of_a_search_of_rank_rls_has_its_curve_and_says_what_the_bands_are(cv):
+    pytest.importorskip("matplotlib")
+    model = RankRLS(alpha="auto", cv=cv).fit(X, Y, qid=QID)
+    (axis,) = model.plot_search().axes
+    curve, point = axis.lines[:2]
+    np.testing.assert_array_equal(curve.get_xdata(), model.alphas_)
+    np.testing.assert_array_equal(curve.get_ydata(), model.validation_curve_)
+    assert (point.get_xdata()[0], point.get_ydata()[0]) == (model.alpha_, model.best_score_)
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == [
+        "± standard error of the figure",
+        "± standard error of its difference to the best alpha",
+        f"chosen: {model.best_score_:.4f} at alpha = {model.alpha_:.3g}",
+    ]
+
+
+@pytest.mark.parametrize("given", [ON_SET, {"qid": QID}], ids=["set", "folds"])
+def test_the_picture_of_early_stopping_is_by_iteration(given):
+    pytest.importorskip("matplotlib")
+    model = RankRLS(regularization="early_stopping").fit(X, Y, **given)
+    (axis,) = model.plot_search().axes
+    np.testing.assert_array_equal(axis.lines[0].get_ydata(), model.validation_table_[0])
+    point = axis.lines[1]
+    assert (point.get_xdata()[0], point.get_ydata()[0]) == (model.best_iteration_, model.best_score_)
 
 
 def test_without_a_search_there_is_nothing_to_draw():

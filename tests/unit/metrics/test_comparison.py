@@ -273,3 +273,38 @@ def test_the_same_share_gained_in_every_query_is_certain_over_pairs():
     row = compare(y, [1, 2] * 3 + [1, 2, 3], y, qid=qid, metrics="pairwise_error")["pairwise_error"]
     assert (row.p_values["t"], row.difference) == (0.0, -1.0)
     assert row.interval == (-1.0, -1.0)
+
+
+@pytest.mark.parametrize("metric", ["map", "pairwise_error"])
+def test_the_picture_has_means_with_intervals_and_the_difference_of_every_query(metric):
+    pytest.importorskip("matplotlib")
+    rng = np.random.default_rng(0)
+    y, qid = rng.integers(0, 3, 400), np.repeat(np.arange(40), 10)
+    y[:10] = 0  # a query that map does not count
+    scores = [y + noise * rng.normal(size=400) for noise in (3.0, 0.5)]
+    found = compare(y, *scores, qid=qid, metrics=["map", "pairwise_error"], random_state=0)
+    means, queries = found.plot(metric).axes
+    assert [label.get_text() for label in means.get_yticklabels()] == list(found)
+    for k, row in enumerate(found.values()):
+        ((low, high),) = (segment[:, 0] for segment in means.collections[k].get_segments())
+        assert (low, high) == row.interval
+        assert means.lines[k].get_xdata() == [row.difference]
+        assert means.lines[k].get_color() == "C0"  # b is better, whichever way the metric goes
+    up, down = (patch.get_data().values for patch in queries.patches[:2])
+    differences = found.differences(metric)
+    expected = np.sort(differences[np.isfinite(differences)])[::-1]
+    np.testing.assert_array_equal(up + down, expected)
+    row = found[metric]
+    names = [text.get_text() for text in queries.get_legend().get_texts()]
+    assert f"b is better on {row.wins} queries" in names
+    assert "95% interval of the mean" in names
+    assert f"mean {row.difference:+.4f}" in names
+    assert queries.get_ylabel() == f"b - a in {metric}"
+
+
+def test_a_comparison_without_intervals_has_a_picture_and_a_wrong_metric_a_sentence(tmp_path):
+    pytest.importorskip("matplotlib")
+    found = compare([1, 0], [2, 1], [1, 2], metrics=["mrr"], tests=["t"])
+    found.plot().savefig(tmp_path / "one.png")
+    with pytest.raises(MarginRankError, match="metric must be one of 'mrr'; got 'map'"):
+        found.plot("map")

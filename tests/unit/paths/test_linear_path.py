@@ -387,14 +387,32 @@ def test_the_picture_shows_the_coefficients_and_the_choice(make, tmp_path):
     best = path.select(X, y, qid=qid)
     with pytest.raises(MarginRankError, match="n_features must be a positive integer; got 0"):
         path.plot(n_features=0)
+    with pytest.raises(MarginRankError, match="expert must be True or False; got 1"):
+        path.plot(expert=1)
     figure = path.plot(n_features=3)
-    coefficients, validation = figure.axes[:2]
+    coefficients, validation = figure.axes
     lines = {line.get_label(): line for line in coefficients.get_lines()}
     column = next(name for name in lines if name.isdigit())
     alphas, drawn = lines[column].get_data()
     np.testing.assert_allclose(drawn[::50], [path.coef_at(a)[int(column)] for a in alphas[::50]])
     assert validation.get_lines()[1].get_xdata()[0] == best.alpha
+    names = [text.get_text() for text in validation.get_legend().get_texts()]
+    assert names[:2] == [
+        "± standard error of the figure",
+        "± standard error of its difference to the best alpha",
+    ]
     figure.savefig(tmp_path / "path.png")
+
+
+def test_experts_see_how_many_planes_prove_the_path():
+    pytest.importorskip("matplotlib")
+    X, y, qid = rows()
+    path = rank_path(X, y, qid=qid, alpha_max=TOP, alpha_min=BOTTOM)
+    sizes = path.plot(expert=True).axes[-1]
+    assert sizes.get_ylabel() == "planes of the certificate"
+    np.testing.assert_array_equal(sizes.get_lines()[0].get_ydata(), path.certificate_sizes()[1])
+    exact = rank_rls_path(X, y, qid=qid, alpha_max=TOP, alpha_min=BOTTOM)
+    assert len(exact.plot(expert=True).axes) == 1  # it has no planes
 
 
 def test_data_on_disk_have_the_path_of_those_in_memory(tmp_path):

@@ -171,11 +171,14 @@ def test_models_remember_what_columns_were_divided_by(make):
     assert model.metadata["parameters"]["scale"] == "standard"
 
 
-def test_the_picture_of_a_kernel_path_shows_scores_choice_and_active_pairs(path, held_out, tmp_path):
+def test_the_picture_of_a_kernel_path_shows_scores_and_choice_and_to_experts_active_pairs(
+    path, held_out, tmp_path
+):
     pytest.importorskip("matplotlib")
     X, y, qid = held_out
     best = path.select(X, y, qid=qid, metric="ndcg@5")
-    figure = path.plot(n_rows=4)
+    assert len(path.plot(n_rows=4).axes) == 2
+    figure = path.plot(n_rows=4, expert=True)
     scores, validation, active = figure.axes
     lines = {line.get_label(): line for line in scores.get_lines() if line.get_label().isdigit()}
     assert len(lines) == 4
