@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.losses.base import Cost, ScorePoint
+from marginrank.losses.base import ComparesPairs, Cost, ScorePoint
 from marginrank.losses.native import NativeLoss
 from marginrank.losses.written_pairs import WrittenPairs
 from marginrank.rounding import UNIT, LossRounding, upward
@@ -66,12 +66,6 @@ class OffsetLoss:
         """Rows of the longest query."""
         return self.inner.longest_query
 
-    @property
-    def n_pairs(self) -> int:
-        """Number of pairs that are compared; losses over whole rankings have none."""
-        found: int = getattr(self.inner, "n_pairs")  # noqa: B009  # an AttributeError is the answer
-        return found
-
     @cached_property
     def compiled(self) -> Any:
         """The compiled loss, which adds the offset itself: for passes over X that evaluate it."""
@@ -79,14 +73,14 @@ class OffsetLoss:
         made.add_offset(self.offset)
         return made
 
-    def part(self, first: int, last: int) -> OffsetLoss:
+    def part(self, first: int, last: int) -> Self:
         """Return the loss of the queries ``first`` to ``last``, whose rows count from 0."""
         rows = slice(int(self.query_ptr[first]), int(self.query_ptr[last]))
-        return OffsetLoss(self.inner.part(first, last), self.offset[rows])
+        return type(self)(self.inner.part(first, last), self.offset[rows])
 
-    def with_threads(self, n_threads: int) -> OffsetLoss:
+    def with_threads(self, n_threads: int) -> Self:
         """Return the same loss, evaluated by so many threads."""
-        return OffsetLoss(self.inner.with_threads(n_threads), self.offset)
+        return type(self)(self.inner.with_threads(n_threads), self.offset)
 
     def at(self, scores: Vector) -> ScorePoint:
         """Evaluate at the scores."""
@@ -125,3 +119,19 @@ class OffsetLoss:
     def steepest(self, value: float) -> float:
         """Return what the 1-norm of a gradient is at most where the risk is ``value``."""
         return self.inner.steepest(value)
+
+
+class OffsetPairLoss(OffsetLoss):
+    """The loss of pairs at ``scores + offset``."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs that are compared."""
+        assert isinstance(self.inner, ComparesPairs)
+        return self.inner.n_pairs
+
+
+def with_offset(inner: NativeLoss, offset: Vector) -> OffsetLoss:
+    """Return the loss at ``scores + offset``, with a number of pairs where the loss has one."""
+    # A class of its own, because type checks at run time look for the name alone since Python 3.12.
+    return (OffsetPairLoss if isinstance(inner, ComparesPairs) else OffsetLoss)(inner, offset)

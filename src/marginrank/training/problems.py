@@ -24,7 +24,7 @@ from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether
 from marginrank.losses import Loss
 from marginrank.losses.native import NativeLoss
-from marginrank.losses.offset import OffsetLoss
+from marginrank.losses.offset import with_offset
 from marginrank.metrics.several_targets import TargetEvaluators
 from marginrank.solvers.natural_alpha import natural_alpha
 from marginrank.solvers.objective import Objective
@@ -178,7 +178,7 @@ class Problem:
         if offset is None or not offset.any():  # zeros are none, to the bit
             return made
         assert isinstance(made, NativeLoss)
-        return OffsetLoss(made, offset)
+        return with_offset(made, offset)
 
     @cached_property
     def transform(self) -> ColumnTransform:

@@ -13,8 +13,8 @@ from brute_force import random_view
 from marginrank import KernelRankSVM, RankingData, RankSVM, StructuredRankSVM, write_dataset
 from marginrank.designs import MatrixDesign
 from marginrank.exceptions import MarginRankError
-from marginrank.losses import QUERY_LOSSES
-from marginrank.losses.offset import OffsetLoss
+from marginrank.losses import QUERY_LOSSES, ComparesPairs
+from marginrank.losses.offset import with_offset
 from marginrank.losses.structured import STRUCTURED_TARGETS, TargetOptions
 from marginrank.metrics import pairwise_error
 from penalized_oracle import PenalizedPairs, box, pair_differences
@@ -26,7 +26,7 @@ def loss_with_offset(name, sizes):
     rng = np.random.default_rng(0)
     view = random_view(rng, sizes)
     inner = QUERY_LOSSES[name](view, weighting="pairs", n_threads=1)
-    return OffsetLoss(inner, rng.normal(size=len(view.y))), rng
+    return with_offset(inner, rng.normal(size=len(view.y))), rng
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -46,6 +46,14 @@ def test_a_pass_over_x_adds_the_offset(name, sizes):
 
 
 @pytest.mark.parametrize("name", LOSSES)
+def test_pairs_are_counted_as_without_it(name):
+    loss, _ = loss_with_offset(name, [5, 9, 3, 20])
+    assert isinstance(loss, ComparesPairs)
+    assert loss.n_pairs == loss.inner.n_pairs
+    assert isinstance(loss.part(1, 3), ComparesPairs)
+
+
+@pytest.mark.parametrize("name", LOSSES)
 def test_parts_add_up_and_can_be_sent(name):
     loss, rng = loss_with_offset(name, [5, 9, 3, 20])
     scores = rng.normal(size=loss.n_rows)
@@ -62,7 +70,8 @@ def test_the_compiled_structured_losses_add_it_too(target, feature_map):
     view = random_view(rng, [6, 9, 4])
     view = view._replace(y=np.minimum(np.abs(np.round(view.y)), 3.0), sample_weight=None)
     inner = STRUCTURED_TARGETS[target, feature_map](view, TargetOptions(), n_threads=1)
-    loss = OffsetLoss(inner, rng.normal(size=len(view.y)))
+    loss = with_offset(inner, rng.normal(size=len(view.y)))
+    assert not isinstance(loss, ComparesPairs)
     scores, gradient = rng.normal(size=loss.n_rows), np.empty(loss.n_rows)
     value = loss.compiled.evaluate(scores, gradient, 1)
     assert value == loss.at(scores).value
