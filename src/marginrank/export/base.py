@@ -164,6 +164,10 @@ class Target:
         """Whether scores are float32 there."""
         return False
 
+    def roundings(self, options: Options, n_terms: int) -> Vector:
+        """Return how many roundings to float32 each term of a sum goes through at most, in their order."""
+        return np.zeros(n_terms)
+
     def write(self, model: ExportedModel, options: Options) -> Written:
         """Return what goes into files, of a model that it can hold."""
         raise NotImplementedError

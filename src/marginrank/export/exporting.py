@@ -12,7 +12,7 @@ from typing import IO, Any, get_args
 from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError, shown_path
 from marginrank.export.base import ExportedModel, Normalizers, Options, Target, Written
 from marginrank.export.checking import CheckedRows, ExportCheck, check_export
-from marginrank.export.float32_loss import estimated_loss, measured_loss, warn_of_loss
+from marginrank.export.float32_loss import Float32Loss, estimated_loss, measured_loss, warn_of_loss
 from marginrank.export.registry import TARGETS
 from marginrank.parameters import as_list, check_choice, check_path
 from marginrank.system.atomic_write import atomic_write
@@ -36,6 +36,9 @@ class Export:
         What to run to upload or to use it.
     check : ExportCheck or None
         How the scores differ on the data of ``check``.
+    float32 : Float32Loss or None
+        What the target's float32 takes from differences of scores: likely or measured, and at most. None for
+        targets of float64, and where the model knows nothing of its columns.
     """
 
     target: str
@@ -43,6 +46,7 @@ class Export:
     features: tuple[str, ...]
     commands: tuple[str, ...]
     check: ExportCheck | None
+    float32: Float32Loss | None = None
 
 
 def export_model(
@@ -77,13 +81,14 @@ def export_model(
     _check_held(found, model)
     written = found.write(model, options)
     check = None if rows is None else check_export(found, written.content, options, rows)
+    loss = None
     if found.float32(options):
         if rows is None or check is None:
             loss = estimated_loss(found, written.content, options, model)
         else:
-            loss = measured_loss(model, rows, check)
+            loss = measured_loss(found, options, model, rows, check)
         if loss is not None:
-            warn_of_loss(loss, options.names, found.title, measured=check is not None)
+            warn_of_loss(loss, options.names, found.title)
     files = _write(written, path, file)
     return Export(
         target=target,
@@ -91,6 +96,7 @@ def export_model(
         features=tuple(options.names[j] for j in written.features),
         commands=tuple(_command(command, files) for command in written.commands),
         check=check,
+        float32=loss,
     )
 
 

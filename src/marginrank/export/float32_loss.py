@@ -1,9 +1,11 @@
 """What float32 takes from a model, as a part of the spread of scores within queries.
 
 On rows it is measured. Without rows it is measured as well, on rows that are made after the column statistics
-and scored by what was written: each value, product and sum is rounded there as in the target. A count of the
-roundings would do without rows, but a bound of them is 50 times too large for 50 columns, and one rounding a
-column up to 18 times too small.
+and scored by what was written: each value, product and sum is rounded there as in the target. That is what is
+likely lost, and may understate it. The bound (``float32_bound.py``) never does, for rows within the ranges of
+training, but overstates what is lost 2 to 60 times: it would warn of every model of 40 columns. So there is a
+warning where the bound allows more than an export may lose and four times the likely loss is more: the real
+loss was at most twice the likely one wherever both were known.
 """
 
 from __future__ import annotations
@@ -19,12 +21,15 @@ from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.exceptions import MarginRankError, Sentence
 from marginrank.export.base import ExportedModel, Options, Target
 from marginrank.export.checking import CheckedRows, ExportCheck, compare_scores
+from marginrank.export.float32_bound import Float32Bound
 from marginrank.types import Rows, Vector
 
 # Half of the distance of float32 numbers about 1.
 _ROUNDING = 2.0**-24
 # The part of the spread above which there is a warning: an export ranks the same to 1e-5.
 _WARN_ABOVE = 1e-5
+# What is likely lost on made rows is counted so many times.
+_CAUTION = 4.0
 _NAMED_AT_MOST = 3
 # Columns that lose less than this part of what the worst one loses are not to blame.
 _BLAMED = 0.1
@@ -41,21 +46,58 @@ class Float32Warning(UserWarning):
 class Float32Loss:
     """How far float32 moves differences of scores within a query, as a part of their spread.
 
-    ``total`` is the largest change of a difference; ``columns`` is what one rounding of each column's values
-    changes, and tells which of them are to blame.
+    Parameters
+    ----------
+    total : float
+        The largest change of a difference that was measured, on given rows or on made ones.
+    columns : ndarray of shape (n_features,)
+        What one rounding of each column's values changes, and tells which of them are to blame.
+    spread : float
+        The deviation of scores within a query that the others are parts of; on made rows an estimate.
+    bound : float or None
+        What no difference changes by more than: of the given rows, or else of any rows within the ranges of
+        the training columns. None for feature maps and normalisation within queries.
+    measured : bool
+        Whether rows were given, which leaves nothing to estimate.
+
+    Examples
+    --------
+    >>> print(Float32Loss(2e-6, np.zeros(1), 1.5, 7e-5))
+    differences of scores change by about 2e-06 of their spread within a query, at most by 7e-05
     """
 
     total: float
     columns: Vector
+    spread: float
+    bound: float | None = None
+    measured: bool = False
+
+    def __str__(self) -> str:
+        how = "by" if self.measured else "by about"
+        most = "" if self.bound is None else f", at most by {self.bound:.1g}"
+        return f"differences of scores change {how} {self.total:.1g} of their spread within a query{most}"
+
+    @property
+    def cautious(self) -> float:
+        """What warnings rest on: what was measured on given rows, else four times the likely loss.
+
+        It is never above the bound.
+        """
+        cautious = self.total if self.measured else _CAUTION * self.total
+        return cautious if self.bound is None else min(cautious, self.bound)
 
 
-def measured_loss(model: ExportedModel, rows: CheckedRows, check: ExportCheck) -> Float32Loss:
+def measured_loss(
+    target: Target, options: Options, model: ExportedModel, rows: CheckedRows, check: ExportCheck
+) -> Float32Loss:
     """Return what a check has found, with the share of each column."""
     low, high = column_extremes(rows.X)
     largest = np.maximum(-low, high)
-    if _is_linear(model):
-        return Float32Loss(check.largest_difference, _parts(np.abs(model.coef) * largest, check.spread))
-    return Float32Loss(check.largest_difference, _parts(largest, high - low))
+    total, spread = check.largest_difference, check.spread
+    if not _is_linear(model):
+        return Float32Loss(total, _parts(largest, high - low), spread, measured=True)
+    bound = _of_differences(Float32Bound(target, options, model).of_rows(rows), spread)
+    return Float32Loss(total, _parts(np.abs(model.coef) * largest, spread), spread, bound, measured=True)
 
 
 def estimated_loss(
@@ -96,9 +138,16 @@ def estimated_loss(
     with np.errstate(divide="ignore", invalid="ignore"):
         total = float(np.nan_to_num(np.float64(check.largest_difference) * check.spread / spread))
     largest = np.maximum(np.abs(statistics.low), np.abs(statistics.high))
-    if _is_linear(model):
-        return Float32Loss(total, _parts(np.abs(model.coef) * largest, spread))
-    return Float32Loss(total, _parts(largest, statistics.within_deviation))
+    if not _is_linear(model):
+        return Float32Loss(total, _parts(largest, statistics.within_deviation), spread)
+    in_ranges = Float32Bound(target, options, model).in_ranges(statistics.low, statistics.high)
+    bound = _of_differences(in_ranges, spread)
+    return Float32Loss(total, _parts(np.abs(model.coef) * largest, spread), spread, bound)
+
+
+def _of_differences(bound: float, spread: float) -> float | None:
+    """Return a bound of scores as one of differences of two of them, as a part of the spread."""
+    return 2.0 * bound / spread if spread > 0.0 else None
 
 
 def _is_linear(model: ExportedModel) -> bool:
@@ -137,17 +186,20 @@ def _made_rows(statistics: ColumnStatistics, weights: Vector) -> tuple[Vector, R
     return np.concatenate((X, far)), np.concatenate((queries, queries[chosen])), n_rows
 
 
-def warn_of_loss(loss: Float32Loss, names: Sequence[str], title: str, *, measured: bool) -> None:
+def warn_of_loss(loss: Float32Loss, names: Sequence[str], title: str) -> None:
     """Warn of scores that lose more than an export may, and name the columns to blame, the worst first."""
-    if loss.total <= _WARN_ABOVE:
+    if loss.cautious <= _WARN_ABOVE:
         return
     worst = float(loss.columns.max())
     blamed = np.flatnonzero((loss.columns >= _BLAMED * worst) & (loss.columns > _BLAMED * _WARN_ABOVE))
     changes = "differences of scores change by {loss:.1g} of their spread within a query"
-    changes = f"on the rows of {{check}}, {changes}" if measured else f"{changes}, by estimate"
+    changes = f"on the rows of {{check}}, {changes}" if loss.measured else f"{changes}, by estimate"
+    values: dict[str, str | float] = {}
+    if loss.bound is not None and not loss.measured:
+        changes += " ({bound:.1g} at most)"
+        values["bound"] = loss.bound
     cause = "rounds scores that are large for what they tell apart"
     remedy = "Export to a target of float64, or with {dtype='float64'}."
-    values: dict[str, str] = {}
     if len(blamed):
         cause = "the values of {columns!s} are large for what they tell apart"
         values["columns"] = _listed(blamed[np.argsort(-loss.columns[blamed], kind="stable")], names)

@@ -64,6 +64,17 @@ def float32_dot(X: NDArray[np.float32], weights: NDArray[np.float32]) -> Vector:
     return scores.astype(np.float64)
 
 
+def roundings_in_order(n_terms: int) -> Vector:
+    """Return how often :func:`float32_dot` rounds each term: value, weight, product, and sums from there on.
+
+    Examples
+    --------
+    >>> roundings_in_order(4).tolist()
+    [6.0, 6.0, 5.0, 4.0]
+    """
+    return 3.0 + n_terms - np.maximum(np.arange(n_terms), 1)
+
+
 def as_float32(values: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return the nearest float32 numbers; what is too large is infinite."""
     with np.errstate(over="ignore"):

@@ -40,6 +40,10 @@ class Onnx(Target):
         """Scores are of the dtype that was asked for."""
         return options.dtype == "float32"
 
+    def roundings(self, options: Options, n_terms: int) -> Vector:
+        """Value, weight and product; then sums in an order that is the runtime's."""
+        return np.full(n_terms, n_terms + 2.0)
+
     def write(self, model: ExportedModel, options: Options) -> Written:
         """Return a graph."""
         onnx = _onnx()

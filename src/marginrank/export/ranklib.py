@@ -35,6 +35,10 @@ class RankLib(Target):
         """Features are float32 there."""
         return True
 
+    def roundings(self, options: Options, n_terms: int) -> Vector:
+        """Values only."""
+        return np.ones(n_terms)
+
     def write(self, model: ExportedModel, options: Options) -> Written:
         """Return the text, with features numbered from 1."""
         columns = used_columns(model.coef)
@@ -53,7 +57,8 @@ class RankLib(Target):
         def score(X: NDArray[np.float64], queries: Rows) -> Vector:
             scores = np.zeros(len(X))
             for number, weight in pairs:
-                scores += float(weight) * as_float32(X[:, int(number) - 1])
+                # Products and sums are of float64: numpy would take a number of Python's for a float32.
+                scores += float(weight) * as_float32(X[:, int(number) - 1]).astype(np.float64)
             return scores
 
         return score

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from marginrank.export.base import ExportedModel, Options, Scorer, Target, Written
 from marginrank.export.normalizers import normalized_weights
-from marginrank.export.numbers import as_float32, check_float32, float32_dot
+from marginrank.export.numbers import as_float32, check_float32, float32_dot, roundings_in_order
 from marginrank.types import Rows, Vector
 
 _STORE = "_DEFAULT_"
@@ -33,6 +33,10 @@ class Solr(Target):
     def float32(self, options: Options) -> bool:
         """Scores are float32 there."""
         return True
+
+    def roundings(self, options: Options, n_terms: int) -> Vector:
+        """Value, weight and product; then the sums from this term on."""
+        return roundings_in_order(n_terms)
 
     def write(self, model: ExportedModel, options: Options) -> Written:
         """Return the model for ``schema/model-store``, and a feature store to fill in."""

@@ -25,6 +25,10 @@ class SvmRank(Target):
         """Features and weights are float32 there."""
         return True
 
+    def roundings(self, options: Options, n_terms: int) -> Vector:
+        """Values and weights."""
+        return np.full(n_terms, 2.0)
+
     def write(self, model: ExportedModel, options: Options) -> Written:
         """Return the text, with features numbered from 1."""
         columns = used_columns(model.coef)
@@ -56,7 +60,7 @@ class SvmRank(Target):
         def score(X: NDArray[np.float64], queries: Rows) -> Vector:
             scores = np.zeros(len(X))
             for number, weight in pairs:
-                scores += np.float64(weight) * as_float32(X[:, number - 1])
+                scores += float(weight) * as_float32(X[:, number - 1]).astype(np.float64)
             return scores
 
         return score

@@ -2,16 +2,18 @@
 
 import io
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from export_cases import raw_data
-from marginrank import RankingData, RankSVM
+from marginrank import RankingData, RankingModel, RankSVM
 from marginrank.export import TARGETS
 from marginrank.export.base import Options
 from marginrank.export.exporting import column_names
-from marginrank.export.float32_loss import estimated_loss
+from marginrank.export.float32_bound import Float32Bound
+from marginrank.export.float32_loss import Float32Loss, estimated_loss
 
 
 def seconds(days, n_others, *, last=False):
@@ -66,8 +68,84 @@ def test_normalisers_lose_less_and_are_estimated_so():
 
 
 def test_without_statistics_there_is_no_estimate():
-    from marginrank import RankingModel
-
     model, options = RankingModel([1.0]), Options(("a",), "model")
     content = TARGETS["solr"].write(model, options).content
     assert estimated_loss(TARGETS["solr"], content, options, model) is None
+
+
+TARGETS_IN_FLOAT32 = ["elasticsearch", "solr", "ranklib", "svmrank", "onnx"]
+
+
+def fold_options(target):
+    return {"dtype": "float32"} if target == "onnx" else {}
+
+
+@pytest.mark.parametrize("target", TARGETS_IN_FLOAT32)
+@pytest.mark.parametrize("case", CASES)
+def test_no_difference_changes_by_more_than_the_bound(case, target):
+    data = CASES[case]()
+    model = RankSVM(alpha=1e-3).fit(data).to_model()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        measured = model.export(target, io.BytesIO(), check=data, **fold_options(target)).float32
+        likely = model.export(target, io.BytesIO(), **fold_options(target)).float32
+    assert measured.measured
+    assert 0.0 < measured.total <= measured.bound
+    # The ranges hold all rows, so their bound is the larger one, in the same units.
+    assert measured.bound * measured.spread <= likely.bound * likely.spread * (1.0 + 1e-9)
+    assert likely.total <= likely.bound
+    # What warnings rest on has never been too small.
+    assert measured.total <= likely.cautious * likely.spread / measured.spread
+
+
+@pytest.mark.parametrize("normalizers", ["fold", "target", "minmax"])
+@pytest.mark.parametrize("target", ["elasticsearch", "solr"])
+@pytest.mark.parametrize("seed", range(20))
+def test_scores_of_adverse_columns_stay_within_the_bound(seed, target, normalizers):
+    rng = np.random.default_rng(seed)
+    n_columns = int(rng.integers(1, 30))
+    X = rng.normal(size=(200, n_columns)) * 10.0 ** rng.uniform(-12, 12, n_columns)
+    X += 10.0 ** rng.uniform(-12, 12, n_columns) * rng.choice([-1.0, 0.0, 1.0], n_columns)
+    data = RankingData(X, rng.integers(0, 3, size=200), qid=np.repeat(np.arange(10), 20))
+    statistics = RankSVM(alpha=1.0).fit(data).column_statistics_
+    deviations = np.where(statistics.deviation > 0.0, statistics.deviation, 1.0)
+    model = RankingModel(rng.normal(size=n_columns) / deviations, column_statistics=statistics)
+    options = Options(tuple(f"f{j}" for j in range(n_columns)), "model", normalizers=normalizers)
+    target = TARGETS[target]
+    found = target.scorer(target.write(model, options).content, options)(X, np.asarray(data.qid))
+    bound = Float32Bound(target, options, model)
+    shifted = X[:, bound.columns] - bound.shift
+    off = np.abs(exact_change(model, X, bound, found))
+    assert (off <= bound.of(np.abs(X[:, bound.columns]), np.abs(shifted))).all()
+    assert off.max() <= bound.in_ranges(statistics.low, statistics.high)
+
+
+def exact_change(model, X, bound, found):
+    """Return found less the scores that the target stands for, which lack a constant where it normalises."""
+    shift = np.zeros(model.n_features)
+    shift[bound.columns] = bound.shift
+    return [
+        float(
+            Fraction(score)
+            - sum(
+                Fraction(w) * (Fraction(x) - Fraction(s))
+                for w, x, s in zip(model.coef, row, shift, strict=True)
+            )
+        )
+        for score, row in zip(found, X, strict=True)
+    ]
+
+
+def test_warnings_rest_on_the_cautious_figure_and_never_on_more_than_the_bound():
+    parts = np.zeros(1)
+    assert Float32Loss(3e-6, parts, 1.0, 1e-3).cautious == 4 * 3e-6
+    assert Float32Loss(3e-6, parts, 1.0, 5e-6).cautious == 5e-6
+    assert Float32Loss(3e-6, parts, 1.0, 1e-3, measured=True).cautious == 3e-6
+    assert Float32Loss(3e-6, parts, 1.0).cautious == 4 * 3e-6
+
+
+def test_targets_of_float64_and_models_without_statistics_tell_no_loss():
+    assert RankingModel([1.0]).export("solr", io.BytesIO()).float32 is None
+    model = RankSVM().fit(raw_data()).to_model()
+    assert model.export("sql", io.BytesIO()).float32 is None
+    assert model.export("solr", io.BytesIO()).float32.bound > 0.0

@@ -136,12 +136,16 @@ def export(
 
 
 def _report(written: Export) -> dict[str, object]:
+    loss = written.float32
     return {
         "target": written.target,
         "files": list(written.files),
         "features": list(written.features),
         "commands": list(written.commands) if written.files else [],
         "check": None if written.check is None else vars(written.check),
+        "float32": None
+        if loss is None
+        else {"loss": loss.total, "bound": loss.bound, "measured": loss.measured},
     }
 
 
@@ -152,5 +156,7 @@ def _print(written: Export) -> None:
     click.echo(f"{counted(len(written.features), 'feature')} in use", err=True)
     if written.check is not None:
         click.echo(f"checked on {written.check}", err=True)
+    if written.float32 is not None and written.check is None:
+        click.echo(f"in float32 {written.float32}", err=True)
     for command in written.commands if written.files else ():
         click.echo(command, err=True)
