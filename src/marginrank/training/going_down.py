@@ -98,7 +98,7 @@ class GoingDown:
 
         What is chosen is fitted from zero. That is one round on most data; others follow where the fit took
         too few passes, or its model measures worse than expected. No further alpha is fitted where that could
-        cost the best one so far its place.
+        cost the best one so far its place, and nothing as good is safe.
 
         Parameters
         ----------
@@ -117,9 +117,16 @@ class GoingDown:
             if self._budget.is_fitted(row.selection.alpha):
                 return row
             so_far = choose(self._budget.keeping(grid))
-            if not self._budget.is_safe(so_far.selection.alpha):
+            safe = self._budget.safe(grid)
+            if not safe.any() or self._is_worse(choose(safe), so_far):
                 return so_far
             self._budget.fit(row.selection.alpha, self._callbacks[0])
+
+    def _is_worse(self, row: Row, other: Row) -> bool:
+        """Whether the figure of one choice is behind that of another by more than what counts as equal."""
+        sign = -1.0 if self._search.parsed.higher_is_better else 1.0
+        figure, wanted = (float(one.selection.curve[one.selection.index]) for one in (row, other))
+        return sign * (figure - wanted) > self._search.resolution * abs(wanted)
 
     def _step(self, alpha: float) -> bool:
         """Fit every fold at an alpha; False where there are no passes left for it."""

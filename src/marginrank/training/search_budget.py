@@ -88,9 +88,12 @@ class SearchBudget:
         passes = (known - self._passes) / n_folds - _LAST_ITERATION
         return Cost(passes, (expected - self.evaluations) / n_folds)
 
-    def is_safe(self, alpha: float) -> bool:
-        """Whether one more fit, wherever it is, leaves an alpha that keeps the limit."""
-        if not self.is_fitted(alpha) or self.room(alpha, 1.0).evaluations < 0.0:
+    def safe(self, grid: Vector) -> NDArray[np.bool_]:
+        """Return which alphas keep the limit even after one more fit, wherever that is."""
+        return np.isin(grid, [alpha for alpha in self._fitted if self._is_safe(alpha)])
+
+    def _is_safe(self, alpha: float) -> bool:
+        if self.room(alpha, 1.0).evaluations < 0.0:
             return False
         return self._passes <= (self._most - 1) * self._cost(alpha)
 

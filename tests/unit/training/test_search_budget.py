@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marginrank.training.fitting import Cost
+from marginrank.training.going_down import GoingDown
 from marginrank.training.search_budget import MOST_FITS, SearchBudget
+from marginrank.training.selection import Search, select_within
 
 GRID = np.geomspace(1.0, 1e-4, 9)
 costs = st.lists(st.floats(0.5, 1e4), min_size=len(GRID), max_size=len(GRID))
@@ -53,7 +55,7 @@ def test_what_is_chosen_keeps_the_limit_whatever_fits_take(passes, wished, steps
         for one in others:  # a step down, cut where its room ends
             one.passes += max(0.0, min(step, room))
         alpha = preferred(wish, budget.hopeful(GRID))
-        if budget.is_safe(preferred(wish, budget.keeping(GRID))):
+        if budget.safe(GRID).any():
             budget.fit(alpha, ())
     spent = trainer.passes + sum(one.passes for one in others if one is not trainer)
     for alpha in GRID[budget.keeping(GRID)]:
@@ -77,3 +79,46 @@ def test_between_two_fits_as_much_is_expected_as_on_a_line_of_logarithms():
     used = budget.evaluations
     middle = budget.room(float(GRID[4]), 1.0).evaluations + used
     assert middle == pytest.approx((MOST_FITS - 1) * np.sqrt(5.0 * 64.0))
+
+
+def settled(passes, fitted, curve, others=0.0, resolution=0.0):
+    """Return the alpha that a search settles on whose figures and fits are given."""
+    trainer = Fits(passes)
+    trainer.is_limited, trainer.iterates_all = True, False
+    held = SimpleNamespace(weight=None)
+    going = GoingDown(
+        trainer,
+        [SimpleNamespace(trainer=trainer, held=held)],
+        lambda do: [],
+        Search(metric="pairwise_error", resolution=resolution),
+        ((), lambda alpha: ()),
+        1.0,
+    )
+    for k in fitted:
+        going._budget.fit(float(GRID[k]), ())
+    trainer.passes += others
+
+    def choose(allowed):
+        table = np.asarray(curve)[None]
+        search = going._search
+        return SimpleNamespace(
+            selection=select_within(lambda some: search.select(GRID[some], table[:, some]), allowed)
+        )
+
+    return going.settle(GRID, choose).selection.alpha
+
+
+# The first alpha is cheap and as good as the third, which is safe; the best is the fifth.
+TIED = [0.3000, 0.31, 0.2999, 0.30, 0.29, 0.30, 0.30, 0.30, 0.30]
+
+
+def test_a_cheap_alpha_that_is_as_good_as_a_safe_one_does_not_end_the_search():
+    passes = [4.0, 4.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0]
+    # 12 passes of fits and 26 more: the first keeps the limit of 40, and would lose it to another fit
+    assert settled(passes, [0, 2], TIED, others=26.0, resolution=0.002) == GRID[4]
+
+
+def test_an_alpha_that_is_better_than_all_safe_ones_is_not_given_up_for_another_fit():
+    passes = [4.0, 4.0, 8.0, 8.0, 4.0, 8.0, 8.0, 8.0, 8.0]
+    better = [0.295, *TIED[1:]]
+    assert settled(passes, [0, 2], better, others=26.0, resolution=0.002) == GRID[0]
