@@ -18,7 +18,7 @@ NATIVE_BUILD ?= build/native-tests
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: demo test setup lint types layers native-test python-test certificates mutants stub stub-check bench clean
-.PHONY: browser fuzz portability portability-share versions
+.PHONY: browser faults fuzz portability portability-share versions
 
 demo: setup
 	$(BIN)/python examples/demo.py
@@ -87,6 +87,10 @@ browser: setup
 	command -v chromium > /dev/null && command -v chromedriver > /dev/null || apt-get install -y chromium chromium-driver
 	mkdir -p build/axe
 	cd build/axe && npm pack --silent $(AXE) && tar -xzf axe-core-*.tgz package/axe.min.js && rm axe-core-*.tgz
+
+# Memory, threads and files that fail, one call after the other; FAULTS="--only convert --kind write" for some of them.
+faults: setup
+	$(BIN)/python tests/faults/inject.py $(FAULTS)
 
 # Kernels and readers of files, a minute each; FUZZ_SECONDS=1800 for more, FUZZ=--keep adds to the corpus.
 FUZZ_SECONDS ?= 60

@@ -120,6 +120,13 @@ def _fuzz_targets() -> int:
     return len(fuzz_targets.TARGETS) + len(list(FUZZ.glob("fuzz_*.cpp")))
 
 
+def _faulty_operations() -> int:
+    sys.path.insert(0, str(ROOT / "tests" / "faults"))
+    import operations
+
+    return sum(len(operation.kinds) for operation in operations.OPERATIONS.values())
+
+
 def _fuzz_inputs() -> int:
     return sum(len(path.read_text().split()) for path in (FUZZ / "corpus").glob("*.hex"))
 
@@ -150,6 +157,7 @@ COUNTS: dict[str, Callable[[], int]] = {
     "malformed inputs": _malformed_inputs,
     "wrong values": lambda: _wrong_values()[0],
     "parameters that get each of them": lambda: _wrong_values()[1],
+    "operations times kinds of faults": _faulty_operations,
     "fuzz targets": _fuzz_targets,
     "inputs in the corpus of kernels": _fuzz_inputs,
     "mutants": _mutants,

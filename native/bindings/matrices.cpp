@@ -1,5 +1,4 @@
 // Products with the user's matrix, dense or CSR.
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -333,12 +332,13 @@ void bind_csr(nb::module_& m, const char* name) {
 
 void bind_matrices(nb::module_& m) {
     nb::class_<RowFile>(m, "RowFile", "A file that rows are read from as a pass gets to them.")
-        .def(nb::init<int, std::string>(), "descriptor"_a, "path"_a);
+        // const char* and not std::string: a want of memory while nanobind converts arguments would end the process.
+        .def(nb::init<int, const char*>(), "descriptor"_a, "path"_a);
     nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
         try {
             std::rethrow_exception(thrown);
         } catch (const marginrank::FileFailed& failure) {
-            const nb::tuple told = nb::make_tuple(failure.code, failure.what(), failure.path);
+            const nb::tuple told = nb::make_tuple(failure.code, failure.what(), failure.path.c_str());
             PyErr_SetObject(PyExc_OSError, told.ptr());
         }
     });

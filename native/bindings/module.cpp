@@ -1,6 +1,9 @@
 // The extension module, compiled once for any processor and once for wide registers.
 #include "common.hpp"
 
+#include <exception>
+#include <new>
+
 namespace {
 
 // True where the processor runs the module that was compiled for wide registers.
@@ -12,6 +15,15 @@ bool has_wide_registers() {
 #endif
 }
 
+// The words of the standard library, std::bad_alloc, are no sentence.
+void translate_bad_alloc(const std::exception_ptr& thrown, void*) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc&) {
+        PyErr_SetString(PyExc_MemoryError, "Unable to allocate the memory that a kernel needs");
+    }
+}
+
 }  // namespace
 
 NB_MODULE(MARGINRANK_MODULE, m) {
@@ -19,6 +31,7 @@ NB_MODULE(MARGINRANK_MODULE, m) {
     nb::set_leak_warnings(false);
     m.doc() = "Compiled kernels of marginrank; import them through marginrank._kernels.";
     m.def("has_wide_registers", &has_wide_registers);
+    nb::register_exception_translator(translate_bad_alloc);
     bind_checks(m);
     bind_kernel_path(m);
     bind_letor(m);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,7 +13,7 @@ from scipy import sparse
 from marginrank.data.matrices import is_sparse, n_stored
 from marginrank.designs.columns import IDENTITY, ColumnTransform
 from marginrank.exceptions import MarginRankError
-from marginrank.system.threads import in_this_context, one_blas_thread
+from marginrank.system.threads import WorkerThreads, in_this_context, one_blas_thread
 from marginrank.types import MemoryMatrix, Vector
 
 Item = TypeVar("Item")
@@ -280,7 +279,7 @@ def map_in_order(
         if n_threads == 1:
             yield from map(function, items)
             return
-        with ThreadPoolExecutor(n_threads) as pool:
+        with WorkerThreads(n_threads) as pool:
             run = in_this_context(function)
             ahead = []
             try:

@@ -150,7 +150,7 @@ class LetorSource:
                     yield text, at
                     at, rest = at + len(text), piece[end:]
                     self.share = raw.tell() / self._bytes
-            except (EOFError, OSError, zlib.error) as error:
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                 if not zipped:
                     raise
                 raise MarginRankError(

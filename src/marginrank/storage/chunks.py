@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from itertools import pairwise, zip_longest
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from scipy import sparse
 
 from marginrank.data.matrices import is_sparse
 from marginrank.exceptions import MarginRankError
+from marginrank.system.threads import WorkerThreads
 from marginrank.types import Rows, Section
 
 # Chunks are worked on at the same time as long as sums over their rows take so much together.
@@ -135,7 +136,7 @@ class ChunkedMatrix:
         if len(sections) == 1:
             yield sections[0], self._load(sections[0].chunk)
             return
-        with ThreadPoolExecutor(1, thread_name_prefix="marginrank-read-ahead") as reader:
+        with WorkerThreads(1, thread_name_prefix="marginrank-read-ahead") as reader:
             coming = [reader.submit(self._load, section.chunk) for section in sections[:1]]
             for k, section in enumerate(sections):
                 X = coming.pop().result()
@@ -180,8 +181,8 @@ class ChunkedMatrix:
             return
         at_once = min(n_threads, max(1, _SUMS_BYTES // (8 * self.shape[1])))
         apart = len(sections) // at_once * at_once if at_once > 1 else 0
-        reader = ThreadPoolExecutor(1, thread_name_prefix="marginrank-read-ahead")
-        workers = ThreadPoolExecutor(at_once, thread_name_prefix="marginrank-pass")
+        reader = WorkerThreads(1, thread_name_prefix="marginrank-read-ahead")
+        workers = WorkerThreads(at_once, thread_name_prefix="marginrank-pass")
         running: deque[Future[Any]] = deque()
         try:
             for k, (section, coming) in enumerate(self._coming(sections, reader)):
@@ -198,7 +199,7 @@ class ChunkedMatrix:
             reader.shutdown(cancel_futures=True)
 
     def _coming(
-        self, sections: Sequence[Section], reader: ThreadPoolExecutor
+        self, sections: Sequence[Section], reader: WorkerThreads
     ) -> Iterator[tuple[Section, Future[Any]]]:
         """Give what is being loaded for products in each section, begun one section ahead."""
         assert self._passes is not None

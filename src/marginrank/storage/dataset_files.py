@@ -211,6 +211,9 @@ def _opened(path: Path, entry: ArrayFile) -> Iterator[Any]:
             f"{path}: expected a part of the data set, which its manifest names, got no file. "
             "Write the data set again, or copy it again."
         ) from None
+    except OSError as error:  # of mapping it into memory
+        error.filename = error.filename or str(path)
+        raise
 
 
 def _n_bytes(place: tuple[str, tuple[int, ...], int]) -> int:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _KINDS = (
@@ -20,8 +23,32 @@ class NotAFileError(OSError):
     """What is there is no regular file."""
 
 
+class _NamedFile(io.FileIO):
+    """A file whose errors name it, as those of ``open`` do: Python's own files do not."""
+
+    def read(self, size: int | None = -1, /) -> Any:
+        with self._naming():
+            return super().read(size)
+
+    def readall(self) -> Any:
+        with self._naming():
+            return super().readall()
+
+    def readinto(self, buffer: Any, /) -> Any:
+        with self._naming():
+            return super().readinto(buffer)
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            error.filename = error.filename or self.name
+            raise
+
+
 def open_regular(path: str | os.PathLike[str], mode: str = "rb", *, buffering: int = -1) -> Any:
-    """Open a regular file, to be read ("rb") or changed in place ("r+b"); ``buffering`` is that of ``open``.
+    """Open a regular file, to be read ("rb") or changed in place ("r+b"); ``buffering=0`` is for no buffer.
 
     Opening a pipe would wait until somebody opens its other end, and reading a device may never end.
 
@@ -48,7 +75,10 @@ def open_regular(path: str | os.PathLike[str], mode: str = "rb", *, buffering: i
     what = kind(path)
     if what is not None:
         raise NotAFileError(errno.EINVAL, f"expected a file, got {what}", os.fspath(path))
-    file: Any = open(path, mode, buffering=buffering, opener=opener)  # noqa: SIM115  # the caller closes it
+    raw = _NamedFile(os.fspath(path), mode, opener=opener)
+    file: Any = raw
+    if buffering:
+        file = io.BufferedRandom(raw) if mode == "r+b" else io.BufferedReader(raw)
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
     file.close()  # it took the place of a file a moment ago

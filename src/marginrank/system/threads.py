@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import lru_cache
@@ -107,7 +107,7 @@ def run_parallel(work: Callable[[Any], None], items: Iterable[Any], n_threads: i
             for item in todo:
                 work(item)
             return
-        with ThreadPoolExecutor(min(n_threads, len(todo))) as pool:
+        with WorkerThreads(min(n_threads, len(todo))) as pool:
             run = in_this_context(work)
             futures = [pool.submit(run, item) for item in todo]
             try:
@@ -116,6 +116,49 @@ def run_parallel(work: Callable[[Any], None], items: Iterable[Any], n_threads: i
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+
+
+class WorkerThreads(ThreadPoolExecutor):
+    """A pool of threads that makes do with those that the system grants, in the end with the one that asks.
+
+    A pool of the standard library raises where a thread cannot be started, and runs the work nevertheless if
+    it has other threads.
+
+    Examples
+    --------
+    >>> with WorkerThreads(2) as pool:
+    ...     pool.submit(abs, -3).result()
+    3
+    """
+
+    _alone = False
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have a function called by a thread, or call it."""
+        if not self._alone:
+            try:
+                return super().submit(fn, *args, **kwargs)
+            except _NoThreadError:
+                self._alone = True  # nothing that was handed in is ever taken up: nobody is there
+        if self._shutdown:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        done: Future[Any] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+    def _adjust_thread_count(self) -> None:
+        try:
+            super()._adjust_thread_count()
+        except RuntimeError:
+            if not self._threads:
+                raise _NoThreadError from None
+
+
+class _NoThreadError(RuntimeError):
+    """Not one thread could be started."""
 
 
 class _SharedLimit:

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
+from threading import Thread
 
 import joblib
 import numpy as np
@@ -9,7 +10,13 @@ import pytest
 import threadpoolctl
 
 from marginrank.exceptions import MarginRankError
-from marginrank.system.threads import default_threads, in_this_context, one_blas_thread, resolve_threads
+from marginrank.system.threads import (
+    WorkerThreads,
+    default_threads,
+    in_this_context,
+    one_blas_thread,
+    resolve_threads,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -141,3 +148,23 @@ def test_processes_of_joblib_share_the_processors():
 def test_other_threads_are_not_those_of_joblib():
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(default_threads).result() == joblib.cpu_count()
+
+
+@pytest.mark.parametrize("granted", [0, 1, 2])
+def test_where_threads_are_refused_those_there_are_do_the_work(monkeypatch, granted):
+    start, started = Thread.start, []
+
+    def refuse(thread):
+        if len(started) >= granted:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(Thread, "start", refuse)
+    with WorkerThreads(4) as pool:
+        futures = [pool.submit(pow, k, 2) for k in range(50)]
+        assert [future.result() for future in futures] == [k * k for k in range(50)]
+        with pytest.raises(ZeroDivisionError):
+            pool.submit(divmod, 1, 0).result()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        pool.submit(pow, 1, 2)
