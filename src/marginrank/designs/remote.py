@@ -199,3 +199,27 @@ def _risk(prepared: _Products, w: Vector, own: None) -> Vector:
 def _risk_hvp(prepared: _Products, shared: tuple[Vector | None, Vector], own: None) -> Vector:
     w, v = shared
     return prepared.design.hvp(np.zeros(len(v)) if w is None else w, v, prepared.loss)
+
+
+def sample_answers(
+    X: MemoryMatrix, loss: Loss, w: Vector, v: Vector, query_ptr: NDArray[np.int64]
+) -> list[NDArray[Any]]:
+    """Return what may be asked about a chunk of whole queries, by the functions that answer in a training.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+        The chunk.
+    loss : Loss
+        Over all of its rows.
+    w, v : ndarray of shape (n_features,)
+        Coefficients, and what the Hessian is multiplied with.
+    query_ptr : ndarray of int64
+        First row of each query, and the number of rows.
+    """
+    prepared = _products(X, (None, IDENTITY, loss), 1)
+    scores = _scores(prepared, w, None)
+    found = [_risk(prepared, w, None), scores, _adjoint(prepared, None, scores)]
+    if loss.smooth:
+        found.append(_risk_hvp(prepared, (w, v), None))
+    return [*found, *_column_sums(prepared, None, CountedRows(query_ptr))[:2]]

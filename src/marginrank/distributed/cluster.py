@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from dask.delayed import delayed
 from distributed import Client, Future, KilledWorker, wait
 from distributed.comm.core import CommClosedError
 
+from marginrank.distributed.handshake import Introduction, answers_in_time, introduce, oddities
 from marginrank.distributed.local_workers import local_workers
 from marginrank.exceptions import ClusterError, Sentence
 from marginrank.system.threads import default_threads
@@ -64,15 +66,82 @@ class Cluster:
     _workers: list[str] = field(default_factory=list)
     # Workers that did not answer in time; they get nothing as long as there are others.
     _avoided: set[str] = field(default_factory=set)
+    # What each worker said of itself, or why nothing is taken from it; None for those who said nothing.
+    _roll: dict[str, Introduction | str | None] = field(default_factory=dict)
     _looked: float = float("-inf")
 
     def workers(self, *, look: bool = False) -> list[str]:
         """Return the addresses of the workers, in a fixed order; looked up every few seconds."""
         if look or monotonic() - self._looked > _LOOK_AGAIN or not self._workers:
             there = self._run(self._ask_workers) or self._first_workers()
-            self._workers = sorted(set(there) - self._avoided) or sorted(there)
+            admitted = self._admitted(there)
+            self._workers = sorted(admitted - self._avoided) or sorted(admitted)
             self._looked = monotonic()
         return self._workers
+
+    def _admitted(self, there: Iterable[str]) -> set[str]:
+        """Return the workers that compute as this process does; those who are new are asked first.
+
+        At the start an odd one is an error. One that joins a training is left out, so as not to end it.
+        """
+        new = [address for address in there if address not in self._roll]
+        if new:
+            at_start = not self._roll
+            found = self.client.sync(
+                lambda: oddities(self._ask, new), callback_timeout=2.0 * self.timeout + _LOOK_AGAIN
+            )
+            self._roll |= found
+            odd = [why for why in found.values() if isinstance(why, str)]
+            if odd and at_start:
+                self._roll = {}
+                raise ClusterError(Sentence.of(f"{odd[0][:1].upper()}{odd[0][1:]}"))
+            for why in odd:
+                warnings.warn(f"Left out: {why}", RuntimeWarning, stacklevel=2)
+        admitted = {one for one in there if isinstance(self._roll[one], Introduction)}
+        if not admitted:
+            raise WorkersGoneError("no worker is there that computes as this process does")
+        return admitted
+
+    async def _ask(self, question: Callable[..., Any], *arguments: Any, workers: Sequence[str]) -> Any:
+        """Return answers by worker; those who are gone, or silent too long, have none."""
+        asked = {
+            address: self.client.run(
+                question, *arguments, workers=[address], on_error="return", asynchronous=True
+            )
+            for address in workers
+        }
+        found = await answers_in_time(asked, self.timeout)
+        return {address: answer[address] for address, answer in found.items() if address in answer}
+
+    def take(self, found: Sequence[tuple[str, str, Any]]) -> list[Any]:
+        """Return answers of tasks, which come with the worker and its mark, if all marks are that of here."""
+        odd = [address for address, mark, _ in found if mark != introduce().mark]
+        if odd:
+            for address in odd:  # it came after the last look, and is asked what it is now
+                self._roll.pop(address, None)
+            self.workers(look=True)
+            raise WorkersGoneError(f"{', '.join(odd)} computes other bits")
+        return [answer for _, _, answer in found]
+
+    def check_maps(self) -> None:
+        """Refuse workers that make different features by the same map, as other kernels of BLAS do."""
+        self.workers()
+        known = {one: told for one, told in self._roll.items() if isinstance(told, Introduction)}
+        kinds = {(told.blas, told.mapped): (one, told.blas) for one, told in sorted(known.items())}
+        if len(kinds) > 1:
+            (first, one), (second, other) = list(kinds.values())[:2]
+            raise ClusterError(
+                f"The features that a kernel or a map makes depend on BLAS in their last bits, and workers "
+                f"differ: {first} has {one}, and {second} {other}. Give all workers the same, for instance "
+                "by OPENBLAS_CORETYPE=Haswell in their environment."
+            )
+
+    @property
+    def _chosen(self) -> dict[str, Any]:
+        """Where a task may run: anywhere, unless there are workers whose answers are of no use."""
+        if any(isinstance(told, str) for told in self._roll.values()):
+            return {"workers": self.workers(), "allow_other_workers": False}
+        return {}
 
     def _first_workers(self) -> Any:
         try:
@@ -87,9 +156,11 @@ class Cluster:
         key = f"{self._name}-{function.__name__}-{next(self._numbers)}"
         # What a task needs to be run again travels with it, though it be large.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            return self.client.submit(
-                function, *arguments, key=key, pure=False, workers=[worker], allow_other_workers=True
-            )
+            return self.client.submit(function, *arguments, key=key, pure=False, **self._at(worker))
+
+    def _at(self, worker: str) -> dict[str, Any]:
+        """Return where a task shall run: by preference there, and only there if others are of no use."""
+        return {"workers": [worker], "allow_other_workers": not self._chosen}
 
     def load(self, function: Callable[..., Any], source: Any, worker: str) -> Future[Any]:
         """Submit the loading of something, which may be a part of a Dask collection."""
@@ -97,7 +168,7 @@ class Cluster:
             return self.submit(function, source, worker=worker)
         self._check_open()
         loading = delayed(function, pure=False)(source)
-        future: Future[Any] = self.client.compute(loading, workers=[worker], allow_other_workers=True)
+        future: Future[Any] = self.client.compute(loading, **self._at(worker))
         return future
 
     def of_all(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
@@ -105,7 +176,8 @@ class Cluster:
 
         def once() -> list[Any]:
             self._check_open()
-            futures = self.client.map(function, arguments, pure=False)
+            self.workers()
+            futures = self.client.map(function, arguments, pure=False, **self._chosen)
             return list(self._run(lambda: self.client.gather(futures, asynchronous=True)))
 
         return self.persistently(once, lambda: None)
@@ -122,7 +194,8 @@ class Cluster:
 
         def once() -> list[Any]:
             self._check_open()
-            futures = self.client.compute(list(values))
+            self.workers()
+            futures = self.client.compute(list(values), **self._chosen)
             return list(self._run(lambda: self.client.gather(futures, asynchronous=True)))
 
         return self.persistently(once, lambda: None)

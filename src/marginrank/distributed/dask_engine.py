@@ -56,6 +56,10 @@ class DaskEngine:
         """Return the sum of the answers."""
         return np.asarray(finished_sum(self._call(worker.added_answers, handle, operation, shared, each)))
 
+    def check_maps(self) -> None:
+        """Refuse workers that make different features by the same map."""
+        self._cluster.check_maps()
+
     def _call(
         self,
         task: Callable[..., Any],
@@ -78,9 +82,10 @@ class DaskEngine:
                     task, futures, positions, operation, payload, own, worker=home
                 )
             found = self._cluster.collect(tasks)
-            if [address for address, _ in found] != workers:
+            parts = self._cluster.take(found)
+            if [address for address, _, _ in found] != workers:
                 self._cluster.workers(look=True)
-            return [answer for _, part in found for answer in part]
+            return [answer for part in parts for answer in part]
 
         def mend() -> None:
             self._age += 1

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from marginrank.data.matrices import column_extremes
 from marginrank.distributed.cluster import connected
+from marginrank.distributed.dask_engine import DaskEngine
 from marginrank.distributed.remote_data import RemoteData
 from marginrank.distributed.sources import remote_data
 from marginrank.exceptions import MarginRankError
@@ -88,6 +89,8 @@ def scores_and_extremes(
             "The model normalises within queries, and these data are one ranking in several chunks; write "
             "them as one chunk."
         )
+    if model.mapping is not None and isinstance(data.X.engine, DaskEngine):
+        data.X.engine.check_maps()
     names = None if model.feature_names is None else data.feature_names
     score = partial(_scores, model=model, names=names, ignore_unknown=ignore_unknown, extremes=extremes)
     blocks = data.X.map_blocks(score, along=data.qid if normalizes else None)

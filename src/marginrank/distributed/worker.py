@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data.matrices import is_sparse
+from marginrank.distributed.handshake import introduce
 from marginrank.storage.engines import Operation, PartialSum, partial_sums
 from marginrank.system.threads import one_blas_thread
 
@@ -133,10 +134,14 @@ def answers(
     operation: Operation,
     shared: Any,
     each: Any,
-) -> tuple[str, list[tuple[int, Any]]]:
-    """Return where this ran, and an answer for each position."""
+) -> tuple[str, str, list[tuple[int, Any]]]:
+    """Return where this ran, the mark of the program there, and an answer for each position."""
     with one_blas_thread():
-        return _address(), list(zip(positions, _answered(prepared, operation, shared, each), strict=True))
+        return (
+            _address(),
+            introduce().mark,
+            list(zip(positions, _answered(prepared, operation, shared, each), strict=True)),
+        )
 
 
 def added_answers(
@@ -145,10 +150,14 @@ def added_answers(
     operation: Operation,
     shared: Any,
     each: Any,
-) -> tuple[str, list[PartialSum]]:
-    """Return where this ran, and the answers summed as far as their subtrees are complete."""
+) -> tuple[str, str, list[PartialSum]]:
+    """Return where this ran, its mark, and the answers summed as far as their subtrees are complete."""
     with one_blas_thread():
-        return _address(), partial_sums(positions, _answered(prepared, operation, shared, each))
+        return (
+            _address(),
+            introduce().mark,
+            partial_sums(positions, _answered(prepared, operation, shared, each)),
+        )
 
 
 def _answered(prepared: Sequence[Prepared | Chunk], operation: Operation, shared: Any, each: Any) -> Any:
