@@ -105,7 +105,8 @@ def _serialized(
 ) -> bytes:
     helper, kind = onnx.helper, type_code(graph.dtype)
     nodes = [
-        helper.make_node(operator, inputs, [output], **_attributes(helper, kind, attributes))
+        # With names: onnxruntime 1.20 joins nodes that have none into several of one name, which it refuses.
+        helper.make_node(operator, inputs, [output], output, **_attributes(helper, kind, attributes))
         for operator, inputs, output, attributes in graph.nodes
     ]
     whole = helper.make_graph(
@@ -141,9 +142,9 @@ def _body(helper: Any, kind: int, step: Step) -> Any:
     nodes, term = [], "part"
     if step.multiplies:
         inputs.append(("weights", [1, step.width]))
-        nodes.append(helper.make_node("Mul", ["part", "weights"], ["term"]))
+        nodes.append(helper.make_node("Mul", ["part", "weights"], ["term"], "term"))
         term = "term"
-    nodes.append(helper.make_node("Add", ["sum", term], ["next"]))
+    nodes.append(helper.make_node("Add", ["sum", term], ["next"], "next"))
     values = [helper.make_tensor_value_info(name, kind, shape) for name, shape in inputs]
     result = helper.make_tensor_value_info("next", kind, ["n_rows", step.width])
     return helper.make_graph(nodes, "step", values, [result])

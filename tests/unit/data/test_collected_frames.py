@@ -26,7 +26,7 @@ def lazy(folder):
     table = pa.table(FLAT)
     return {
         "polars": lambda: pl.from_arrow(table).lazy(),
-        "duckdb": lambda: duckdb.connect().from_arrow(table),
+        "duckdb": lambda: duckdb.from_arrow(table),
         "reader": lambda: table.to_reader(max_chunksize=7),
         "dataset": lambda: ds.dataset(folder / "rows.parquet"),
     }

@@ -72,8 +72,11 @@ def test_the_warning_points_to_the_call_of_fit(name):
 
 @pytest.mark.parametrize("alphas", [None, [1e-5, 0.1], [0.1]], ids=["default", "two", "one"])
 def test_default_grids_and_those_of_fewer_than_three_alphas_are_not_warned_of(alphas):
-    fitted(RankSVM(), weak, alphas)
-    fitted(RankRLS(), weak, alphas)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted(RankSVM(), weak, alphas)
+        fitted(RankRLS(), weak, alphas)
+    assert [str(warning.message) for warning in caught if "The chosen alpha" in str(warning.message)] == []
 
 
 def test_alphas_that_are_all_as_good_are_not_warned_of():

@@ -74,12 +74,21 @@ def streams():
     table = pa.Table.from_pandas(TABLE, preserve_index=False)
     return {
         "reader": lambda: table.to_reader(max_chunksize=17),
-        "duckdb": lambda: duckdb.connect().from_arrow(table),
+        "duckdb": lambda: duckdb.from_arrow(table),
         "polars": lambda: pl.from_arrow(table).lazy(),
     }
 
 
-@pytest.mark.parametrize("kind", ["reader", "duckdb", "polars"])
+def test_a_lazy_frame_of_a_polars_that_gives_no_pieces_is_refused(tmp_path, monkeypatch):
+    monkeypatch.delattr(pl.LazyFrame, "collect_batches", raising=False)
+    with pytest.raises(MarginRankError, match="does not give a lazy frame in pieces"):
+        convert_to_dataset(streams()["polars"](), tmp_path / "rows.mrd")
+
+
+PIECES = pytest.mark.skipif(not hasattr(pl.LazyFrame, "collect_batches"), reason="an old release of polars")
+
+
+@pytest.mark.parametrize("kind", ["reader", "duckdb", pytest.param("polars", marks=PIECES)])
 def test_streams_go_into_data_sets_batch_by_batch(kind, tmp_path):
     data = convert_to_dataset(streams()[kind](), tmp_path / "rows.mrd", chunk_rows=50)
     assert data.n_chunks > 1

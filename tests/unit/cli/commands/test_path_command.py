@@ -218,7 +218,7 @@ def test_the_picture_names_features_as_the_file_counts_them(run, folder):
     with matplotlib.rc_context({"svg.fonttype": "none"}):  # letters, not outlines
         run("train.txt", "--validate", "vali.txt", "-m", "ndcg@10", "--plot", "p.svg")
     drawn = (folder / "p.svg").read_text()
-    assert ">ndcg@10<" in drawn
+    assert ">ndcg@10 on held-out rows<" in drawn
     assert ">4<" in drawn.split('id="legend_1"')[1]
     assert ">0<" not in drawn.split('id="legend_1"')[1].split("</svg>")[0].split('id="axes_2"')[0]
 

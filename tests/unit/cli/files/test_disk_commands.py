@@ -8,7 +8,6 @@ import sys
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from limits import HANG
 from marginrank import RankingData, dump_letor, load_letor, open_dataset
@@ -16,11 +15,12 @@ from marginrank import io as mio
 from marginrank.cli.app import cli as commands
 from marginrank.cli.command import DataError
 from marginrank.io import dump_table, load_npz, load_table
+from shell import shell
 
 
 def run(*arguments):
     """Run a command in this process: the sentences are those of the exceptions."""
-    return CliRunner().invoke(commands, list(arguments), standalone_mode=False, catch_exceptions=False)
+    return shell().invoke(commands, list(arguments), standalone_mode=False, catch_exceptions=False)
 
 
 @pytest.fixture(name="rows")

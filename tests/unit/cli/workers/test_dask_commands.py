@@ -10,7 +10,6 @@ import warnings
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from distributed import Client, LocalCluster
 
 from limits import HANG
@@ -20,6 +19,7 @@ from marginrank.cli.workers import connection
 from marginrank.distributed import DaskRanker, predict
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import evaluate
+from shell import shell
 
 
 @pytest.fixture(scope="module")
@@ -65,16 +65,16 @@ def address(client):
 
 def run(*arguments):
     """Run a command in this process and return what it prints."""
-    done = CliRunner().invoke(commands, list(map(str, arguments)), catch_exceptions=False)
+    done = shell().invoke(commands, list(map(str, arguments)), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
 
 
 def refused(*arguments):
     """Return the sentence of a command that is refused."""
-    done = CliRunner().invoke(commands, list(map(str, arguments)))
+    done = shell().invoke(commands, list(map(str, arguments)))
     assert done.exit_code in (1, 2), done.output
-    return done.output.removeprefix("Error: ")
+    return done.stderr.removeprefix("Error: ")
 
 
 PARTS = ["part-0.txt", "part-1.txt", "part-2.txt"]
@@ -159,7 +159,7 @@ def test_values_in_other_units_are_warned_of_by_workers_too(dask, tmp_path, name
         with warnings.catch_warnings():
             warnings.simplefilter("always")
             here, there = (
-                CliRunner().invoke(commands, [*map(str, command), *more]).stderr for more in ([], dask)
+                shell().invoke(commands, [*map(str, command), *more]).stderr for more in ([], dask)
             )
         assert word in there
         assert there == here
