@@ -37,10 +37,10 @@ def add_map(graph: Graph, x: str, mapping: InputMapping, coef: Vector) -> str:
 
 def _fourier(graph: Graph, z: str, feature_map: Any, coef: Vector) -> str:
     centred = graph.add("Sub", z, graph.constant(feature_map.centre_))
-    angles = graph.add(
-        "Add", graph.product(centred, feature_map.frequencies_), graph.constant(feature_map.phases_)
-    )
-    return graph.product(graph.add("Cos", angles), np.sqrt(2.0 / len(coef)) * coef[:, None])
+    # A quarter of a turn on, because most releases of onnxruntime have no cosine in float64 (1.28 has none).
+    phases = np.asarray(feature_map.phases_, dtype=np.float64) + np.pi / 2
+    angles = graph.add("Add", graph.product(centred, feature_map.frequencies_), graph.constant(phases))
+    return graph.product(graph.add("Sin", angles), np.sqrt(2.0 / len(coef)) * coef[:, None])
 
 
 def _nystroem(graph: Graph, z: str, feature_map: Any, coef: Vector) -> str:
