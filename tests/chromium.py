@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,9 @@ class Browser:
     def find(self, selector):
         return self.driver.find_element("css selector", selector)
 
+    def active(self):
+        return self.driver.switch_to.active_element
+
     def texts(self, selector):
         return self.run(
             "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)", selector
@@ -52,6 +56,20 @@ class Browser:
     def complaints(self):
         """Return what the browser complains of: errors of scripts, and breaches of the security policy."""
         return [one["message"] for one in self.driver.get_log("browser")]
+
+    def accessible(self):
+        """Return what a screen reader is told of: (role, name), in their order, without texts."""
+        self.driver.execute_cdp_cmd("Accessibility.enable", {})
+        nodes = self.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        self.driver.execute_cdp_cmd("Accessibility.disable", {})
+        told = [one for one in nodes if not one["ignored"] and "role" in one]
+        found = [(one["role"]["value"], one.get("name", {}).get("value", "")) for one in told]
+        return [one for one in found if one[0] not in ("StaticText", "InlineTextBox", "generic", "none")]
+
+    def printed(self):
+        """Return the page as the PDF that printing makes of it."""
+        paper = {"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": False}
+        return b64decode(self.driver.execute_cdp_cmd("Page.printToPDF", paper)["data"])
 
     def violations(self):
         """Return what axe-core finds wrong, in short."""

@@ -55,8 +55,20 @@ def picture_report(folder: Path, images: Path) -> None:
                 identity,
             )
             driver.find_element("id", identity).screenshot(str(images / name))
+        picture_phone(driver, (folder / "report.html").as_uri(), images / "report-phone.png")
     finally:
         driver.quit()
+
+
+def picture_phone(driver: Any, address: str, image: Path) -> None:
+    """Take the models side by side as a phone shows them in the dark."""
+    size = {"width": 390, "height": 780, "deviceScaleFactor": 1.5, "mobile": True}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
+    driver.get(address)
+    driver.execute_script("document.getElementById('comparison').scrollIntoView()")
+    driver.save_screenshot(str(image))
 
 
 def picture_judge(folder: Path, images: Path) -> None:

@@ -110,10 +110,16 @@ def table(
     return tag("table", *title, tag("thead", head), tag("tbody", *body), **attributes)
 
 
-def facts(pairs: Iterable[tuple[object, object]], **attributes: Any) -> Markup:
+def facts(pairs: Iterable[tuple[object, object]], *, caption: object = None, **attributes: Any) -> Markup:
     """Return names and values in two columns."""
     rows = [tag("tr", tag("th", name, scope="row"), tag("td", value)) for name, value in pairs]
-    return tag("table", tag("tbody", *rows), **attributes)
+    title = () if caption is None else (tag("caption", caption),)
+    return tag("table", *title, tag("tbody", *rows), **attributes)
+
+
+def unseen(text: object) -> Markup:
+    """Return a name that is read aloud only: what the eye has from a heading above."""
+    return tag("span", visible(text), class_="unseen")
 
 
 def data_block(identity: str, content: Any) -> Markup:

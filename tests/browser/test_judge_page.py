@@ -1,6 +1,8 @@
 """The judging page in a real browser: keys, buttons, saved answers, two tabs, pictures, accessibility."""
 
 import struct
+import subprocess
+import sys
 import threading
 import zlib
 
@@ -109,6 +111,70 @@ def test_two_tabs_have_questions_of_their_own(browser, server):
     browser.find("body").send_keys("b")
     another(browser, first)
     assert len(server.session.answers.judgements) == 2
+
+
+def started(folder):
+    """Return a process that judges the items of a folder, and the address of its page."""
+    command = [sys.executable, "-m", "marginrank", "judge", "items.csv", "-o", "p.csv", "--no-browser"]
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    return process, next(line.split()[1] for line in process.stdout if line.startswith("page"))
+
+
+def test_a_killed_judge_is_said_so_on_the_page_and_goes_on_where_it_was(browser, tmp_path):
+    rows = [f"i{k},{k * 7 % 10}" for k in range(10)]
+    (tmp_path / "items.csv").write_text("\n".join(["id,x", *rows, ""]))
+    process, url = started(tmp_path)
+    try:
+        browser.open(url)
+        for key in "abt":
+            before = question(browser)
+            browser.find("body").send_keys(key)
+            another(browser, before)
+    finally:
+        process.kill()
+        process.communicate(timeout=HANG)
+    browser.find("body").send_keys("a")
+    ended = "return document.getElementById('message').textContent.startsWith('marginrank judge has ended')"
+    wait(browser, ended)
+    process, url = started(tmp_path)
+    try:
+        browser.open(url)
+        question(browser)
+        wait(browser, "return document.getElementById('answers').textContent === '3, 1 equal'")
+    finally:
+        process.kill()
+        process.communicate(timeout=HANG)
+    browser.complaints()  # of requests that nobody answered
+
+
+def test_a_screen_reader_is_told_what_everything_is_and_of_each_question(browser, server):
+    browser.open(server.url)
+    before = question(browser)
+    found = browser.accessible()
+    roles = [role for role, _ in found]
+    assert [roles.count(role) for role in ("banner", "main", "alert")] == [1, 1, 1]
+    named = ("table", "button", "link", "textbox", "checkbox", "image", "img", "region", "article", "list")
+    assert [one for one in found if one[0] in named and not one[1].strip()] == []
+    assert next(name for role, name in found if role == "button").startswith("A is better")
+    assert ("table", "What has been learned") in found
+    said = browser.texts("#news")[0]
+    ids = [row[0] for row in (browser.texts("#item-a dd"), browser.texts("#item-b dd"))]
+    assert said == f"Question 1: A is {ids[0]}, B is {ids[1]}"
+    browser.find("#answer-tie").click()
+    another(browser, before)
+    assert browser.texts("#news")[0].startswith("Saved. Question 2: A is ")
+
+
+def test_keys_can_be_switched_off(browser, server):
+    browser.open(server.url)
+    before = question(browser)
+    browser.find("#keys").click()
+    browser.find("body").send_keys("a")
+    browser.find("#answer-skip").click()
+    another(browser, before)
+    assert [one.answer for one in server.session.answers.judgements] == ["skip"]
 
 
 def test_hostile_texts_stay_text_and_pictures_are_shown(browser, server):

@@ -1,5 +1,10 @@
 """Reports in a real browser: sorting, searching, the slider, light and dark, a phone, no request."""
 
+import re
+import shutil
+import subprocess
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -105,7 +110,8 @@ def test_the_slider_moves_figures_weights_and_curves_together(browser, page):
     )
     assert len(left) == 2
     assert all(a < b for a, b in zip(left, places, strict=True))
-    assert slider.get_attribute("aria-valuetext") == f"alpha {block['texts'][0][0]}"
+    texts = block["texts"][0]
+    assert slider.get_attribute("aria-valuetext") == f"alpha {texts[0]}, ndcg@10 {texts[3]}"
 
 
 def test_another_metric_changes_the_table_of_queries(browser, page):
@@ -133,6 +139,93 @@ def test_axe_finds_nothing_wrong(browser, page, width, dark):
     browser.open(page, width=width, dark=dark)
     browser.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert browser.violations() == []
+
+
+def test_a_screen_reader_is_told_what_everything_is(browser, page):
+    browser.open(page)
+    browser.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    found = browser.accessible()
+    roles = [role for role, _ in found]
+    assert [roles.count(role) for role in ("banner", "main", "navigation")] == [1, 1, 1]
+    regions = [name for role, name in found if role == "region"]
+    assert regions == browser.texts("h2")
+    named = (
+        "table",
+        "button",
+        "link",
+        "slider",
+        "searchbox",
+        "combobox",
+        "image",
+        "img",
+        "region",
+        "heading",
+    )
+    assert {role for role, _ in found} >= {"table", "button", "link", "slider", "searchbox", "image"}
+    assert [one for one in found if one[0] in named and not one[1].strip()] == []
+    tables = [name for role, name in found if role == "table"]
+    assert {"Figures of each query", "Means of map", "About a.mrk", "Weights of b.mrk"} <= set(tables)
+    # A frame around a table that fits says nothing.
+    assert [name for role, name in found if role == "group" and name] == []
+
+
+def test_headings_skip_no_level(browser, page):
+    browser.open(page)
+    levels = browser.run("return [...document.querySelectorAll('h1,h2,h3,h4')].map((e) => +e.tagName[1])")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_everything_that_acts_is_reached_by_the_tab_key_and_seen(browser, page):
+    browser.open(page)
+    reached = []
+    for _ in range(60):
+        browser.find("body").send_keys("\ue004") if not reached else browser.active().send_keys("\ue004")
+        one = browser.active()
+        reached.append(browser.run("return arguments[0].id || arguments[0].textContent", one))
+        outline = browser.run("return getComputedStyle(arguments[0]).outlineStyle", one)
+        assert outline != "none", reached[-1]
+        if reached[-1] == "query-next":
+            break
+    assert reached[0] == "Skip to the figures"
+    assert {"alpha", "query-search", "query-metric", "query-next"} <= set(reached)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_prints_black_on_white_with_rankings_side_by_side_and_nothing_cut_off(browser, page, dark):
+    browser.open(page, width=690, dark=dark)  # A4 within its margins
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    media = {"media": "print", "features": [scheme]}
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    try:
+        browser.run("window.dispatchEvent(new Event('beforeprint'))")
+        style = "const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]"
+        assert browser.run(style) == ["rgb(0, 0, 0)", "rgb(255, 255, 255)"]
+        seen = "return [...document.querySelectorAll(arguments[0])].filter((e) => e.offsetParent).length"
+        assert browser.run(seen, "nav, .controls, .skip") == 0
+        assert browser.run(seen, "details > div.side") == len(browser.texts("details")) > 0
+        tops = browser.run(
+            "return [...document.querySelectorAll('.side')].map((one) => "
+            "[...one.children].map((e) => Math.round(e.getBoundingClientRect().top)))"
+        )
+        assert all(len(set(two)) == 1 for two in tops)
+        assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+def test_the_pdf_of_a_report_has_a_few_pages_and_what_was_folded_away(browser, page, tmp_path):
+    browser.open(page)
+    pdf = browser.printed()
+    assert pdf.startswith(b"%PDF")
+    pages = len(re.findall(rb"/Type\s*/Page\b", pdf))
+    assert 3 <= pages <= 14
+    if shutil.which("pdftotext") is None:
+        pytest.skip("pdftotext is not there to read the PDF; poppler-utils has it.")
+    (tmp_path / "r.pdf").write_bytes(pdf)
+    done = subprocess.run(["pdftotext", tmp_path / "r.pdf", "-"], capture_output=True, check=True, text=True)
+    assert done.stdout.count("Features that moved it") == len(browser.texts("details")) > 0
 
 
 def test_hostile_names_are_text(browser, tmp_path):

@@ -3,7 +3,7 @@
   const byId = (id) => document.getElementById(id);
   const token = new URLSearchParams(location.search).get("token");
   const words = ["a", "b", "tie", "skip"];
-  let question = null, busy = false;
+  let question = null, busy = false, asked = 0;
   const rater = byId("rater");
   rater.value = sessionStorage.getItem("rater") || rater.value;
 
@@ -46,6 +46,9 @@
       : `too few yet (${found.tested})`;
     byId("certificate").textContent = `within ${found.gap.toPrecision(2)} of the optimum of ${found.from} answers`;
     byId("weights").textContent = String(found.weights);
+    // Only what changed: a reader would lose its place in the list.
+    if (byId("top").dataset.shown === JSON.stringify(found.top)) return;
+    byId("top").dataset.shown = JSON.stringify(found.top);
     byId("top").replaceChildren(...found.top.map((name) => {
       const row = document.createElement("li"), within = document.createElement("bdi");
       within.textContent = name;
@@ -53,7 +56,7 @@
       return row;
     }));
   };
-  const show = (content) => {
+  const show = (content, saved = false) => {
     question = content.question;
     status(content.status);
     for (const word of words) byId(`answer-${word}`).disabled = question === null;
@@ -64,6 +67,8 @@
     item("a", content.a);
     item("b", content.b);
     byId("pair").dataset.question = question;
+    asked += 1;
+    byId("news").textContent = `${saved ? "Saved. " : ""}Question ${asked}: A is ${content.a.id}, B is ${content.b.id}`;
   };
   const fail = (error) => {
     byId("message").textContent = error instanceof TypeError
@@ -76,18 +81,18 @@
     byId("message").textContent = "";
     try {
       const body = JSON.stringify({ question, answer: word, rater: rater.value });
-      show(await ask("/answer", { method: "POST", body, headers: { "Content-Type": "application/json" } }));
+      show(await ask("/answer", { method: "POST", body, headers: { "Content-Type": "application/json" } }), true);
     } catch (error) { fail(error); }
     busy = false;
   };
   for (const word of words) byId(`answer-${word}`).addEventListener("click", () => send(word));
   const keys = { a: "a", ArrowLeft: "a", b: "b", ArrowRight: "b", t: "tie", s: "skip" };
   document.addEventListener("keydown", (event) => {
-    if (event.target === rater || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    if (!byId("keys").checked || event.target === rater || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     const word = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (word) { event.preventDefault(); send(word); }
   });
-  const start = () => ask(`/question?rater=${encodeURIComponent(rater.value)}`).then(show, fail);
+  const start = () => ask(`/question?rater=${encodeURIComponent(rater.value)}`).then((content) => show(content), fail);
   rater.addEventListener("change", () => { sessionStorage.setItem("rater", rater.value); start(); });
   for (const what of ["pairs", "ranking", "model"]) {
     byId(`export-${what}`).href = `/export?what=${what}&token=${encodeURIComponent(token)}`;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from marginrank.markup import Markup, tag, visible
+from marginrank.markup import Markup, tag, unseen, visible
 from marginrank.report.page import resource, source_hash
 
 
@@ -42,11 +42,16 @@ def judge_page(rater: str) -> JudgePage:
     name = tag("input", type="text", id="rater", value=visible(rater, 40), maxlength="40", autocomplete="off")
     body = tag(
         "body",
-        tag("header", tag("h1", "Which is better?"), tag("label", "Your name ", name)),
+        tag("header", tag("h1", "Which is better?"), tag("label", "Your name ", name), " ", _keys()),
         tag("main", _question(), _learned(), id="main"),
         Markup(f"<script>{script}</script>"),
     )
     return JudgePage(f"<!doctype html>\n{tag('html', head, body, lang='en')}\n", policy)
+
+
+def _keys() -> Markup:
+    """Return a switch: who speaks to the computer, or types ahead, may not want single keys to answer."""
+    return tag("label", tag("input", type="checkbox", id="keys", checked=True), " Answer by keys")
 
 
 def _question() -> Markup:
@@ -73,7 +78,8 @@ def _question() -> Markup:
         tag("div", *items, class_="pair", id="pair"),
         tag("div", *answers, class_="answers"),
         tag("p", "Keys: A or left arrow, B or right arrow, T, S.", class_="note"),
-        tag("p", id="message", role="status"),
+        tag("p", id="message", role="alert"),
+        tag("p", id="news", role="status", class_="unseen"),
         aria_label="Question",
     )
 
@@ -84,9 +90,9 @@ def _learned() -> Markup:
     return tag(
         "section",
         tag("h2", "What has been learned", id="learned-title"),
-        tag("table", tag("tbody", *rows), class_="facts"),
-        tag("h3", "Ranking so far"),
-        tag("ol", id="top"),
+        tag("table", tag("caption", unseen("What has been learned")), tag("tbody", *rows), class_="facts"),
+        tag("h3", "Ranking so far", id="top-title"),
+        tag("ol", id="top", aria_labelledby="top-title"),
         tag("p", "Save: ", *(Markup(f"{link} ") for link in links)),
         aria_labelledby="learned-title",
     )

@@ -117,7 +117,7 @@
     };
     const move = () => {
       const k = Number(slider.value);
-      slider.setAttribute("aria-valuetext", `alpha ${path.texts[k][0]}`);
+      slider.setAttribute("aria-valuetext", path.spoken[k]);
       cells.forEach((cell, n) => { cell.textContent = path.texts[k][n]; });
       path.values[k].forEach((value, n) => {
         const effect = value * path.deviations[n];
@@ -137,11 +137,16 @@
     slider.addEventListener("input", move);
     move();
   }
-  // A table that fits is no stop of the Tab key.
+  // A table that fits is no stop of the Tab key, and its frame has nothing to say: the caption does.
   const stops = () => {
     for (const one of document.querySelectorAll(".wide")) {
-      if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
-      else one.removeAttribute("tabindex");
+      one.dataset.label ||= one.getAttribute("aria-label");
+      const wide = { tabindex: "0", role: "group", "aria-label": one.dataset.label };
+      const scrolls = one.scrollWidth > one.clientWidth;
+      for (const [name, value] of Object.entries(wide)) {
+        if (scrolls) one.setAttribute(name, value);
+        else one.removeAttribute(name);
+      }
     }
   };
   stops();

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
-from marginrank.markup import Markup, data_block, named, table, tag
+from marginrank.markup import Markup, data_block, named, tag, unseen
 from marginrank.metrics import Metric
 from marginrank.model import RankingModel
 from marginrank.report.charts import Line, bar, line_chart
@@ -74,9 +74,12 @@ def path_section(path: Any, rows: RankingData, on: str, metric: str | Metric) ->
     start = chosen if chosen is not None else len(curve.alphas) // 2
     texts = [curve.texts(k) for k in range(len(curve.alphas))]
     heads = [f"{head} ({on})" if head == found.metric else head for head in curve.heads()]
+    place = curve.heads().index(found.metric)
+    spoken = [f"alpha {text[0]}, {found.metric} {text[place]}" for text in texts]
     logs = np.log(curve.alphas)
     block = {
         "texts": texts,
+        "spoken": spoken,
         "places": [round(float(v), 4) for v in (logs[0] - logs) / ((logs[0] - logs[-1]) or 1.0)],
         "values": [[float(f"{v:.4g}") for v in row] for row in shown.values.tolist()],
         "deviations": [float(f"{v:.4g}") for v in shown.deviations.tolist()],
@@ -86,11 +89,11 @@ def path_section(path: Any, rows: RankingData, on: str, metric: str | Metric) ->
         "path",
         "The models of every alpha",
         tag("p", _about(path, on, found, chosen)),
-        _slider(len(curve.alphas), start, texts[start][0]),
-        scrolled(_figures(heads, texts[start]), "Figures at this alpha"),
+        _slider(len(curve.alphas), start, spoken[start]),
+        _figures(heads, texts[start]),
         _charts(curve, shown, on),
         tag("h3", "Weights at this alpha"),
-        scrolled(_weights(shown, start), "Weights at this alpha"),
+        _weights(shown, start),
         tag("p", _which(shown), class_="note"),
         data_block("path-data", block),
     )
@@ -166,7 +169,9 @@ def _slider(count: int, start: int, text: str) -> Markup:
 def _figures(heads: list[str], texts: list[str]) -> Markup:
     head = tag("tr", *(tag("th", named(cell), scope="col") for cell in heads))
     cells = tag("tr", *(tag("td", text, data_figure=str(k)) for k, text in enumerate(texts)))
-    return tag("table", tag("thead", head), tag("tbody", cells), id="path-figures", aria_live="polite")
+    title = tag("caption", unseen("Figures at this alpha"))
+    content = tag("table", title, tag("thead", head), tag("tbody", cells), id="path-figures")
+    return tag("div", content, class_="wide", tabindex="0", role="group", aria_label="Figures at this alpha")
 
 
 def _charts(curve: Any, shown: _Shown, on: str) -> Markup:
@@ -207,4 +212,5 @@ def _weights(shown: _Shown, start: int) -> Markup:
         ]
         for k, name in enumerate(shown.names)
     ]
-    return table(["feature", "weight", "effect", ""], rows, id="path-weights-table")
+    heads = ["feature", "weight", "effect", ""]
+    return scrolled("Weights at this alpha", heads, rows, id="path-weights-table")

@@ -10,7 +10,7 @@ import numpy as np
 from marginrank.data import RankingData
 from marginrank.figures import rounded
 from marginrank.io.pairs import docids
-from marginrank.markup import Markup, data_block, named, table, tag, visible
+from marginrank.markup import Markup, data_block, joined, named, tag, unseen, visible
 from marginrank.metrics import Evaluation
 from marginrank.metrics.comparison import Comparison
 from marginrank.report.candidates import Candidate
@@ -64,7 +64,7 @@ def query_section(test: RankingData, found: Mapping[str, Evaluation], metrics: S
         "queries",
         "Queries",
         tag("div", *controls, class_="controls"),
-        scrolled(table(heads, rows, id="query-table"), "Figures of each query"),
+        scrolled("Figures of each query", heads, rows, id="query-table"),
         pages,
         tag("p", said, class_="note"),
         data_block("query-data", {**block, "metric": metrics[0]}),
@@ -157,12 +157,10 @@ def _query(
     )
     tables = [
         scrolled(
-            table(
-                ["rank", "label", "row", "rank in the other"],
-                _ranking(one, other, test, names),
-                caption=named(candidate.name, 40),
-            ),
-            f"Ranking by {candidate.name}",
+            f"Ranking by {visible(candidate.name, 40)}",
+            ["rank", "label", "row", "rank in the other"],
+            _ranking(one, other, test, names),
+            caption=joined([unseen("Ranking by "), named(candidate.name, 40)]),
         )
         for candidate, one, other in ((a, ranked[0], ranked[1]), (b, ranked[1], ranked[0]))
     ]
@@ -207,7 +205,8 @@ def _moved(a: Candidate, b: Candidate, rows: Any, labels: Vector) -> Markup:
     if not found:
         return tag("p", "No feature changed its part.")
     heads = ["feature", "a", "b", "change"]
-    return scrolled(table(heads, found, caption="Features that moved it"), "Features that moved it")
+    moved = "Features that moved it"
+    return scrolled(moved, heads, found, caption=Markup(moved))
 
 
 def _column_parts(candidate: Candidate, rows: Any, labels: Vector) -> dict[str, float] | None:

@@ -11,7 +11,7 @@ from marginrank.exceptions import MarginRankError
 from marginrank.export.base import ExportedModel
 from marginrank.figures import counted, rounded
 from marginrank.inspection import Inspection
-from marginrank.markup import Markup, facts, named, table, tag, visible
+from marginrank.markup import Markup, facts, named, table, tag, unseen, visible
 from marginrank.metrics import Evaluation
 from marginrank.metrics.comparison import Comparison
 from marginrank.metrics.comparison_tables import comparison_rows
@@ -39,7 +39,7 @@ def data_section(found: Mapping[str, Inspection]) -> Markup:
     rows = [[key, *(named(column.get(key, "-"), 400) for column in columns.values())] for key in keys]
     notes = [tag("li", text) for name, one in found.items() for text in _not_learned(name, one)]
     unused = tag("ul", *notes) if notes else tag("p", "Every query has pairs, and every feature varies.")
-    body = scrolled(table(["", *columns], rows, class_="facts"), "What is in the data")
+    body = scrolled("What is in the data", ["", *columns], rows, class_="facts")
     return section("data", "Data", body, tag("h3", "What will not be learned from"), unused)
 
 
@@ -65,7 +65,8 @@ def _model(candidate: Candidate) -> Markup:
     rows = [(name, named(value, 400)) for name, value in model_facts(known)]
     history = candidate.model.metadata.get("history")
     chart = _convergence(history, candidate.name) if isinstance(history, Mapping) else Markup("")
-    return tag("article", tag("h3", named(candidate.name)), facts(rows, class_="facts"), chart)
+    about = facts(rows, caption=unseen(f"About {visible(candidate.name)}"), class_="facts")
+    return tag("article", tag("h3", named(candidate.name)), about, chart)
 
 
 def _convergence(history: Mapping[str, Sequence[float]], name: str) -> Markup:
@@ -116,7 +117,7 @@ def quality_section(found: Mapping[str, Evaluation]) -> Markup:
         chart = interval_chart(
             list(found), means, ends, x_name=metric, label=f"Means of {metric} with intervals; see the table"
         )
-        body = scrolled(table(heads, rows, class_=SORTABLE), f"Means of {metric}")
+        body = scrolled(f"Means of {metric}", heads, rows, class_=SORTABLE)
         parts += [tag("h3", named(metric)), body, chart]
     ties = ", ".join(f"{one.n_tied:,}" for one in found.values())
     note = f"{counted(first.n_queries, 'query')}; with ties: {ties}; flavor {first.flavor}. Intervals by "
@@ -129,10 +130,8 @@ def comparison_section(first: str, found: Mapping[str, Comparison]) -> Markup:
     parts: list[Markup] = []
     for name, one in found.items():
         head, *rows = comparison_rows(one)
-        body = scrolled(
-            table(head, [[named(row[0]), *row[1:]] for row in rows], class_=SORTABLE),
-            f"{name} compared with {first}",
-        )
+        label = f"{visible(name, 40)} compared with {visible(first, 40)}"
+        body = scrolled(label, head, [[named(row[0]), *row[1:]] for row in rows], class_=SORTABLE)
         metric = next(iter(one))
         better = 1 if one[metric].metric.higher_is_better else -1
         label = f"Differences of {metric} by query, sorted: {one[metric].wins} won, {one[metric].losses} lost"
@@ -188,9 +187,28 @@ def _weights(candidate: Candidate) -> list[Markup]:
         rows.append([*row, bar(float(effects[j]), largest)])
     left = int(np.count_nonzero(effects)) - len(order)
     more = [tag("p", f"and {left:,} more features with smaller weights")] if left else []
-    return [title, scrolled(table(heads, rows, class_=SORTABLE), f"Weights of {candidate.name}"), *more]
+    body = scrolled(f"Weights of {visible(candidate.name, 60)}", heads, rows, class_=SORTABLE)
+    return [title, body, *more]
 
 
-def scrolled(content: Markup, label: str) -> Markup:
-    """Return a wide table that scrolls on its own, also by keyboard."""
+def scrolled(
+    label: str,
+    heads: Sequence[object],
+    rows: Sequence[Sequence[object]],
+    *,
+    caption: Markup | None = None,
+    **attributes: str,
+) -> Markup:
+    """Return a table that scrolls on its own where it is too wide, also by keyboard.
+
+    Parameters
+    ----------
+    label : str
+        What the table is, for those who hear it.
+    heads, rows, **attributes
+        As for :func:`~marginrank.markup.table`.
+    caption : Markup, optional
+        What is shown above the table; without one the label is its caption, and is not shown.
+    """
+    content = table(heads, rows, caption=unseen(label) if caption is None else caption, **attributes)
     return tag("div", content, class_="wide", tabindex="0", role="group", aria_label=visible(label))

@@ -8,6 +8,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -198,6 +199,28 @@ def test_a_killed_process_keeps_every_answer_that_was_confirmed(items):
     file = AnswerFile(str(items.parent / "p.csv"), read.ids)
     assert len(file.judgements) == confirmed
     file.close()
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.05, 0.11, 0.17])
+def test_a_kill_at_any_moment_loses_at_most_the_answer_on_screen(items, delay):
+    process, client = started(items)
+    killer = threading.Timer(delay, os.kill, (process.pid, signal.SIGKILL))
+    confirmed = 0
+    shown = client.json("/question?rater=me")
+    killer.start()
+    try:
+        for _ in range(400):  # thirty items have 435 pairs
+            shown = client.judge(shown)
+            confirmed += 1
+    except (OSError, HTTPException):  # killed while it was answering
+        pass
+    process.communicate(timeout=HANG)
+    read = read_items(str(items))
+    file = AnswerFile(str(items.parent / "p.csv"), read.ids)
+    # One may be on the disk whose confirmation was never sent.
+    assert len(file.judgements) in (confirmed, confirmed + 1)
+    file.close()
+    assert load_pairs(str(items.parent / "p.csv"), ids=read.ids).pairs.shape == (len(file.judgements), 2)
 
 
 def test_ctrl_c_ends_it_and_writes_model_and_ranking(items):
