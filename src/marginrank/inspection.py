@@ -17,6 +17,8 @@ from marginrank.data import RankingData, check_data
 from marginrank.data.matrices import blocks, in_memory, is_sparse
 from marginrank.designs import matrix_design
 from marginrank.designs.compared import column_scale
+from marginrank.parameters import check_flag
+from marginrank.search_cost import search_seconds
 from marginrank.system.threads import resolve_threads
 from marginrank.types import StoredMatrix
 
@@ -65,6 +67,10 @@ class Inspection:
     train_seconds : tuple of float
         Estimate of the time of one ``RankSVM`` training here, from ... to: 20 to 120 passes of a measured
         length, as most trainings take.
+    search_seconds : float or None
+        Estimate of the time of ``RankSVM(alpha="auto")`` by five folds here: that of a search over a sample,
+        times how much longer a pass over all rows takes. None where it cannot be trained, or was not asked
+        for.
     """
 
     n_rows: int
@@ -83,13 +89,14 @@ class Inspection:
     badly_scaled_features: list[str | int]
     memory_bytes: int
     train_seconds: tuple[float, float]
+    search_seconds: float | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a mapping that JSON can hold."""
         return asdict(self)
 
 
-def inspect(data: RankingData, *, n_jobs: int | None = None) -> Inspection:
+def inspect(data: RankingData, *, n_jobs: int | None = None, time_search: bool = True) -> Inspection:
     """Look through ranking data before training on them.
 
     Parameters
@@ -98,6 +105,9 @@ def inspect(data: RankingData, *, n_jobs: int | None = None) -> Inspection:
         Labelled data, in memory or on disk. Data on disk are read a chunk at a time, three times.
     n_jobs : int, optional
         Threads to use.
+    time_search : bool, default=True
+        Whether to estimate ``search_seconds``, by a search over data of up to two million entries, or over a
+        sample of so many of larger data: a second or less on most data, and never much more than five.
 
     Returns
     -------
@@ -112,7 +122,7 @@ def inspect(data: RankingData, *, n_jobs: int | None = None) -> Inspection:
     (1, 2, [1])
     """
     check_data(data)
-    threads = resolve_threads(n_jobs)
+    threads, wanted = resolve_threads(n_jobs), check_flag(time_search, "time_search")
     content = _preferences(data) if data.pairs is not None else _comparisons(data, threads)
     found = _features(data)
     constant, names = found.constant, data.feature_names
@@ -131,6 +141,7 @@ def inspect(data: RankingData, *, n_jobs: int | None = None) -> Inspection:
         memory_bytes=8 * (_ROW_VECTORS * data.n_rows + _FEATURE_VECTORS * data.n_features)
         + _chunk_bytes(data, found),
         train_seconds=(least * seconds, most * seconds),
+        search_seconds=search_seconds(data, n_jobs) if wanted else None,
     )
 
 

@@ -87,4 +87,6 @@ def test_data_on_disk_are_described_as_data_in_memory(tmp_path, data, storage, q
     assert found.pop("memory_bytes") > expected.pop("memory_bytes")
     assert found.pop("train_seconds")[0] > 0.0
     expected.pop("train_seconds")
+    searched = [one.pop("search_seconds") for one in (found, expected)]
+    assert searched == [None, None] if queries else min(searched) > 0.0  # four queries have no five folds
     assert found == expected

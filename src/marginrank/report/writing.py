@@ -151,7 +151,7 @@ def report_html(
     sections: list[tuple[str, str, Markup]] = []
     data = {name: rows for name, rows in (("train", train), ("test", test)) if rows is not None}
     if data:
-        found = {name: _named(inspect(rows, n_jobs=n_jobs)) for name, rows in data.items()}
+        found = {name: _named(inspect(rows, n_jobs=n_jobs, time_search=False)) for name, rows in data.items()}
         sections.append(("data", "Data", data_section(found)))
     if any(one.model is not None for one in shown):
         sections.append(("models", "Models", models_section(shown)))

@@ -32,7 +32,8 @@ def inspect(data: str, reading: Reading, n_jobs: int | None, as_json: bool) -> N
     """Look through DATA before training on it, or say what a model is.
 
     Reports sizes, labels, the pairs that count, queries without any, duplicated rows, constant and badly
-    scaled features, and an estimate of the memory and time that training takes. Of a model file: what it is,
+    scaled features, and an estimate of the memory and time that training takes, also with --alpha auto (by a
+    search over a sample). Of a model file: what it is,
     its certificate, the features that it uses and those that it does not, and the ranges that it was trained
     on.
 
@@ -64,6 +65,7 @@ def _facts(found: Inspection) -> list[tuple[str, str]]:
     return [
         *data_facts(found),
         ("to train", f"{_time(found)}, and {bytes_for_people(found.memory_bytes)} besides the data"),
+        *_search(found),
         *_advice(found),
     ]
 
@@ -73,6 +75,13 @@ def _time(found: Inspection) -> str:
     if low == high or low.startswith("less"):
         return high if high.startswith("less") else f"up to {high}"
     return f"{low.removesuffix(' s')} to {high}"
+
+
+def _search(found: Inspection) -> list[tuple[str, str]]:
+    if found.search_seconds is None:
+        return []
+    seconds = seconds_for_people(found.search_seconds)
+    return [("with --alpha auto", seconds if seconds.startswith("less") else f"about {seconds}")]
 
 
 def _advice(found: Inspection) -> list[tuple[str, str]]:
