@@ -130,7 +130,9 @@ def of_fold_in_step(callbacks: Sequence[Callback], number: int, n_folds: int) ->
 
 
 def of_search(callbacks: Sequence[Callback], searched: Callable[[], tuple[int, int]]) -> list[Callback]:
-    """Return callbacks that know how much of a search over several spaces is done.
+    """Return callbacks that know how much of a search over several spaces is done, which never falls.
+
+    Folds that go down a grid step by step go over the same alphas one after the other.
 
     Parameters
     ----------
@@ -140,10 +142,14 @@ def of_search(callbacks: Sequence[Callback], searched: Callable[[], tuple[int, i
         Returns how many spaces have been searched, and how many there are.
     """
 
+    most = 0.0
+
     def share(progress: Progress) -> Progress:
+        nonlocal most
         before, n_spaces = searched()
         within = 0.0 if before == n_spaces else 1.0 if progress.done is None else progress.done
-        return replace(progress, done=_SEARCHED * (before + within) / n_spaces)
+        most = max(most, _SEARCHED * (before + within) / n_spaces)
+        return replace(progress, done=most)
 
     return _seeing(callbacks, share)
 

@@ -36,6 +36,34 @@ def test_a_fit_shows_a_bar_in_a_notebook_and_no_lines_beside_it():
     assert "certificate" in shown[0]["data"]["text/html"]
 
 
+SEARCH = """
+from marginrank import KernelRankSVM
+from marginrank.system.notebook_bar import NotebookBar
+seen, update = [], NotebookBar.update
+
+def noted(bar, what, done, figures):
+    seen.append((what, done, figures))
+    update(bar, what, done, figures)
+
+NotebookBar.update = noted
+searched = KernelRankSVM(alpha="auto", cv=3, n_components=30, random_state=0, verbose=1).fit(data)
+"""
+SEEN = """
+training = [(done, figures) for what, done, figures in seen if what == "training"]
+folds = {figures[:11] for _, figures in training}
+print(sorted({what for what, _, _ in seen}), all(f"fold {k} of 3" in folds for k in (1, 2, 3)))
+print(all(a <= b + 1e-9 for (a, _), (b, _) in zip(training, training[1:])), "alpha" in training[0][1])
+"""
+
+
+def test_the_bar_of_a_notebook_goes_over_the_whole_of_a_search_and_the_kernel_map():
+    _, searched, seen = outputs(FIT, SEARCH, SEEN)
+    assert [one.output_type for one in searched] == ["display_data", "stream"]  # one bar, and how it ended
+    assert "search ended" in searched[1]["text"]
+    assert "<progress" in searched[0]["data"]["text/html"]
+    assert seen[0]["text"].splitlines() == ["['kernel map', 'training'] True", "True True"]
+
+
 class Shown:
     """A display that keeps what it showed."""
 
