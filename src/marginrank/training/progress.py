@@ -141,7 +141,6 @@ def of_search(callbacks: Sequence[Callback], searched: Callable[[], tuple[int, i
     searched : callable
         Returns how many spaces have been searched, and how many there are.
     """
-
     most = 0.0
 
     def share(progress: Progress) -> Progress:
