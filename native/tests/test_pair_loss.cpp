@@ -152,10 +152,10 @@ void real_scores_and_weights_agree_to_rounding() {
         }
 }
 
-// Where there are many keys, sums go by ranges of keys first. Ties that fill, cross or skip whole ranges.
+// Ties that fill, cross or skip whole nodes of the trees of sums, at every level.
 void many_keys_agree_with_a_fenwick_tree() {
     Random random(4);
-    constexpr std::int64_t kRange = std::int64_t{1} << marginrank::kRangeBits;
+    constexpr std::int64_t kRange = 4096;
     const Draw labels[] = {
         normal,
         integer(3 * kRange),

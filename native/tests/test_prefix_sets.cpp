@@ -12,7 +12,7 @@
 namespace {
 
 using marginrank::FewKeysSet;
-using marginrank::PrefixSums;
+using marginrank::IntegerSums;
 using marginrank::UniqueKeySet;
 using Random = std::mt19937_64;
 
@@ -102,33 +102,50 @@ void few_keys_count_repetitions() {
     }
 }
 
-// Weights are integers, so sums are exact in any order.
+// Sizes on both sides of every further level: 16, 8 * 16, 8 * 8 * 16 keys and so on.
 void sums_inserted_or_built_are_alike() {
     Random random(4);
-    PrefixSums set;
-    for (std::int64_t size : kSizes) {
-        if (size == 0) continue;
+    IntegerSums set;
+    for (std::int64_t size : {1, 2, 15, 16, 17, 127, 128, 129, 1000, 1023, 1024, 8191, 8192, 8193, 70000, 300001}) {
         const std::size_t n = static_cast<std::size_t>(std::min<std::int64_t>(2 * size, 50000));
         std::vector<std::int32_t> keys(n);
-        std::vector<double> weight(n);
+        std::vector<std::int64_t> weight(n);
         for (std::size_t k = 0; k < n; ++k) {
             keys[k] = static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(size));
-            weight[k] = static_cast<double>(random() % 2001) - 1000.0;
+            weight[k] = static_cast<std::int64_t>(random() % 2001) - 1000;
         }
         for (std::size_t built : {std::size_t{0}, n / 2}) {
             std::vector<double> sums(static_cast<std::size_t>(size), 0.0);
-            for (std::size_t k = 0; k < built; ++k) sums[static_cast<std::size_t>(keys[k])] += weight[k];
+            std::int64_t total = 0;
+            for (std::size_t k = 0; k < built; ++k) {
+                sums[static_cast<std::size_t>(keys[k])] += static_cast<double>(weight[k]);
+                total += weight[k];
+            }
             set.reset(size);
-            if (built > 0) set.build(sums.data(), size);
+            auto key_at = [&](std::int64_t k) { return keys[static_cast<std::size_t>(k)]; };
+            if (built > 0) CHECK(set.build(static_cast<std::int64_t>(built), key_at, weight.data()) == total);
             auto answer = [&](std::int32_t bound) { return set.sum_below(bound); };
             CHECK(answers_every_bound(sums, answer));
             for (std::size_t k = built; k < n; ++k) {
+                set.expect(keys[k]);
                 set.insert(keys[k], weight[k]);
-                sums[static_cast<std::size_t>(keys[k])] += weight[k];
+                sums[static_cast<std::size_t>(keys[k])] += static_cast<double>(weight[k]);
             }
             CHECK(answers_every_bound(sums, answer));
         }
     }
+}
+
+// Entries have 62 bits and a sign.
+void large_sums_do_not_overflow() {
+    IntegerSums set;
+    set.reset(3000);
+    const std::int64_t large = (std::int64_t{1} << 62) / 3000;
+    for (std::int32_t key = 0; key < 3000; ++key) set.insert(key, key % 2 == 0 ? large : -large);
+    CHECK(set.sum_below(2999) == large);
+    set.reset(3000);
+    for (std::int32_t key = 0; key < 3000; ++key) set.insert(key, large);
+    CHECK(set.sum_below(3000) == 3000 * large);
 }
 
 }  // namespace
@@ -139,5 +156,6 @@ int main() {
     a_count_is_right_after_every_insertion();
     few_keys_count_repetitions();
     sums_inserted_or_built_are_alike();
+    large_sums_do_not_overflow();
     return marginrank_failures() != 0;
 }

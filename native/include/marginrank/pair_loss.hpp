@@ -23,10 +23,9 @@ namespace marginrank {
 struct PairScratch : QueryScratch {
     BruteScratch small;
     SortedQuery sorted;
-    CountScratch counts;
-    SumScratch sums;
-    std::vector<std::int32_t> count_up, count_down;
-    std::vector<double> value, weight_up, weight_down, sum_up, sum_down, block_sums;
+    PartnerCounts counts;
+    PartnerSums weights, sums;
+    std::vector<double> block_sums;
 };
 
 class PairLoss : public QueryLoss {
@@ -64,24 +63,35 @@ protected:
     }
 
 private:
+    // use(partners) with what has the weights of the partners.
+    template <class Use>
+    auto with_partners(const PairScratch& scratch, Use&& use) const {
+        return labels_.weight() == nullptr ? use(scratch.counts) : use(scratch.weights);
+    }
+
     void active_query(const Crew& crew, std::int64_t q, const double* scores, double* above, double* below,
                       PairScratch& scratch) const {
         const std::int64_t first = query_ptr()[q], n = labels_.rows(q);
-        const bool small = labels_.brute(q);
-        if (small) {
+        above += first;
+        below += first;
+        if (labels_.brute(q)) {
             scratch.small.gather(labels_, q, scores + first, nullptr);
             scratch.small.sum_pairs<kernels::HingeTerm>(crew, labels_, q);
-        } else {
-            scratch.sorted.assign(crew, scores + first, labels_.keys(q), n);
-            partner_weights(crew, q, scratch);
+            for (std::int64_t k = 0; k < n; ++k) {
+                above[labels_.order(q)[k]] = scratch.small.up[static_cast<std::size_t>(k)];
+                below[labels_.order(q)[k]] = scratch.small.down[static_cast<std::size_t>(k)];
+            }
+            return;
         }
-        const std::int32_t* at = small ? labels_.order(q) : scratch.sorted.row.data();
-        const std::vector<double>& up = small ? scratch.small.up : scratch.weight_up;
-        const std::vector<double>& down = small ? scratch.small.down : scratch.weight_down;
-        for (std::int64_t k = 0; k < n; ++k) {
-            above[first + at[k]] = up[static_cast<std::size_t>(k)];
-            below[first + at[k]] = down[static_cast<std::size_t>(k)];
-        }
+        scratch.sorted.assign(crew, scores + first, labels_.keys(q), n);
+        count_partners(crew, q, scratch);
+        with_partners(scratch, [&](const auto& partners) {
+            for_blocks(crew, n, [&](std::int64_t k) {
+                const auto at = static_cast<std::size_t>(k);
+                above[scratch.sorted.row[at]] = partners.up(at);
+                below[scratch.sorted.row[at]] = partners.down(at);
+            });
+        });
     }
 
     double evaluate_small(const Crew& crew, std::int64_t q, const double* scores, double factor, double* gradient,
@@ -114,72 +124,66 @@ private:
         small.scatter(labels_, q, factor, product);
     }
 
-    // Weights of the active partners, in the order of the scores, as numbers: counts where unweighted.
-    void partner_weights(const Crew& crew, std::int64_t q, PairScratch& scratch) const {
-        const std::int64_t n = labels_.rows(q);
-        grow(scratch.weight_up, n);
-        grow(scratch.weight_down, n);
-        if (labels_.weight() != nullptr) {
-            fill_value(crew, q, nullptr, 0.0, scratch);
-            pair_sums(crew, scratch.sorted, scratch.value.data(), labels_.n_keys(q), scratch.sums,
-                      scratch.weight_up.data(), scratch.weight_down.data());
+    // Weights of the active partners of each position: counts where unweighted.
+    void count_partners(const Crew& crew, std::int64_t q, PairScratch& scratch) const {
+        if (labels_.weight() == nullptr)
+            scratch.counts.assign(crew, scratch.sorted, labels_.n_keys(q), labels_.few_levels(q));
+        else
+            sum_weights(crew, q, scratch);
+    }
+
+    // And the sums over them of value(r) for row r of the query, times its weight.
+    template <class Value>
+    void sum_partners(const Crew& crew, std::int64_t q, PairScratch& scratch, Value&& value) const {
+        const std::int32_t* row = scratch.sorted.row.data();
+        const double* weight = labels_.weights_of(q);
+        if (weight == nullptr) {
+            scratch.sums.assign(crew, scratch.sorted, labels_.n_keys(q), labels_.few_levels(q), value, scratch.counts);
             return;
         }
-        grow(scratch.count_up, n);
-        grow(scratch.count_down, n);
-        pair_counts(crew, scratch.sorted, labels_.n_keys(q), labels_.few_levels(q), scratch.counts,
-                    scratch.count_up.data(), scratch.count_down.data());
-        for_blocks(crew, n, [&](std::int64_t k) {
-            const auto at = static_cast<std::size_t>(k);
-            scratch.weight_up[at] = scratch.count_up[at];
-            scratch.weight_down[at] = scratch.count_down[at];
-        });
+        sum_weights(crew, q, scratch);
+        scratch.sums.assign(crew, scratch.sorted, labels_.n_keys(q),
+                            [&](std::int64_t k) { return weight[row[k]] * value(k); });
     }
 
-    // scratch.value = weight * (x - centre) in the order of the scores; x null means 1.
-    void fill_value(const Crew& crew, std::int64_t q, const double* x, double centre, PairScratch& scratch) const {
+    void sum_weights(const Crew& crew, std::int64_t q, PairScratch& scratch) const {
+        const std::int32_t* row = scratch.sorted.row.data();
         const double* weight = labels_.weights_of(q);
-        grow(scratch.value, labels_.rows(q));
-        for_blocks(crew, labels_.rows(q), [&](std::int64_t k) {
-            const std::int32_t r = scratch.sorted.row[static_cast<std::size_t>(k)];
-            const double v = x == nullptr ? 1.0 : x[r] - centre;
-            scratch.value[static_cast<std::size_t>(k)] = weight == nullptr ? v : weight[r] * v;
-        });
-    }
-
-    void partner_sums(const Crew& crew, std::int64_t q, PairScratch& scratch) const {
-        grow(scratch.sum_up, labels_.rows(q));
-        grow(scratch.sum_down, labels_.rows(q));
-        pair_sums(crew, scratch.sorted, scratch.value.data(), labels_.n_keys(q), scratch.sums, scratch.sum_up.data(),
-                  scratch.sum_down.data());
+        scratch.weights.assign(crew, scratch.sorted, labels_.n_keys(q),
+                               [&](std::int64_t k) { return weight[row[k]]; });
     }
 
     double evaluate_sorted(const Crew& crew, std::int64_t q, const double* scores, double factor, double* gradient,
                            PairScratch& scratch) const {
         const std::int64_t n = labels_.rows(q);
         scratch.sorted.assign(crew, scores, labels_.keys(q), n);
-        partner_weights(crew, q, scratch);
+        const double* s = scratch.sorted.score.data();
+        const std::int32_t* row = scratch.sorted.row.data();
         // The median score: centring keeps sums small when all scores are shifted.
-        const double centre = scratch.sorted.score[static_cast<std::size_t>(n / 2)];
-        if (squared_) {
-            fill_value(crew, q, scores, centre, scratch);
-            partner_sums(crew, q, scratch);
-        }
+        const double centre = s[n / 2];
         const double* weight = labels_.weights_of(q);
-        return sum_blocks(crew, n, scratch.block_sums, [&](std::int64_t k) {
-            const auto at = static_cast<std::size_t>(k);
-            const std::int32_t r = scratch.sorted.row[at];
-            const double w = weight == nullptr ? 1.0 : weight[r];
-            const double z = scratch.sorted.score[at] - centre;
-            const double c = scratch.weight_up[at], d = scratch.weight_down[at];
-            if (!squared_) {
-                gradient[r] = factor * w * (c - d);
-                return w * ((c - d) * z + c);
-            }
-            const double above = c * (1.0 + z) - scratch.sum_up[at];
-            const double h = above - d * (1.0 - z) - scratch.sum_down[at];
-            gradient[r] = factor * w * h;
-            return w * (above + z * h);
+        if (!squared_) {
+            count_partners(crew, q, scratch);
+            return with_partners(scratch, [&](const auto& partners) {
+                return sum_blocks(crew, n, scratch.block_sums, [&](std::int64_t k) {
+                    const auto at = static_cast<std::size_t>(k);
+                    const double w = weight == nullptr ? 1.0 : weight[row[k]];
+                    const double c = partners.up(at), pull = c - partners.down(at);
+                    gradient[row[k]] = factor * w * pull;
+                    return w * (pull * (s[k] - centre) + c);
+                });
+            });
+        }
+        sum_partners(crew, q, scratch, [&](std::int64_t k) { return s[k] - centre; });
+        return with_partners(scratch, [&](const auto& partners) {
+            return sum_blocks(crew, n, scratch.block_sums, [&](std::int64_t k) {
+                const auto at = static_cast<std::size_t>(k);
+                const double w = weight == nullptr ? 1.0 : weight[row[k]], z = s[k] - centre;
+                const double above = partners.up(at) * (1.0 + z) - scratch.sums.up(at);
+                const double h = above - partners.down(at) * (1.0 - z) - scratch.sums.down(at);
+                gradient[row[k]] = factor * w * h;
+                return w * (above + z * h);
+            });
         });
     }
 
@@ -187,23 +191,18 @@ private:
                         double factor, double* product, PairScratch& scratch) const {
         const std::int64_t n = labels_.rows(q);
         scratch.sorted.assign(crew, scores, labels_.keys(q), n);
-        partner_weights(crew, q, scratch);
-        const double centre = direction[scratch.sorted.row[static_cast<std::size_t>(n / 2)]];
-        fill_value(crew, q, direction, centre, scratch);
-        partner_sums(crew, q, scratch);
+        const std::int32_t* row = scratch.sorted.row.data();
+        const double centre = direction[row[n / 2]];
+        sum_partners(crew, q, scratch, [&](std::int64_t k) { return direction[row[k]] - centre; });
         const double* weight = labels_.weights_of(q);
-        for_blocks(crew, n, [&](std::int64_t k) {
-            const auto at = static_cast<std::size_t>(k);
-            const std::int32_t r = scratch.sorted.row[at];
-            const double partners = scratch.weight_up[at] + scratch.weight_down[at];
-            const double h = partners * (direction[r] - centre) - scratch.sum_up[at] - scratch.sum_down[at];
-            product[r] = factor * (weight == nullptr ? 1.0 : weight[r]) * h;
+        with_partners(scratch, [&](const auto& partners) {
+            for_blocks(crew, n, [&](std::int64_t k) {
+                const auto at = static_cast<std::size_t>(k);
+                const double active = partners.up(at) + partners.down(at);
+                const double h = active * (direction[row[k]] - centre) - scratch.sums.up(at) - scratch.sums.down(at);
+                product[row[k]] = factor * (weight == nullptr ? 1.0 : weight[row[k]]) * h;
+            });
         });
-    }
-
-    template <class T>
-    static void grow(std::vector<T>& v, std::int64_t n) {
-        if (static_cast<std::int64_t>(v.size()) < n) v.resize(static_cast<std::size_t>(n));
     }
 
     template <class Body>
@@ -218,7 +217,7 @@ private:
     template <class Term>
     static double sum_blocks(const Crew& crew, std::int64_t n, std::vector<double>& sums, Term&& term) {
         const std::int64_t n_blocks = n / 32768 + 1;
-        grow(sums, n_blocks);
+        kernels::grow(sums, n_blocks);
         crew.run(n_blocks, [&](std::int64_t b, int) {
             const std::int64_t stop = block_bound(n, n_blocks, b + 1);
             double sum = 0.0;

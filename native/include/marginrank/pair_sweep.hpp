@@ -11,6 +11,7 @@
 #include <limits>
 #include <vector>
 
+#include "marginrank/fixed_numbers.hpp"
 #include "marginrank/pair_labels.hpp"
 #include "marginrank/parallel.hpp"
 #include "marginrank/prefix_sets.hpp"
@@ -48,299 +49,265 @@ namespace kernels {
 
 constexpr int kBatch = 16;
 
-// The keys of the rows as they are, less a base where only a range of them takes part.
-struct RowKeys {
-    const LabelKey* row;
-    std::int32_t base = 0;
-    std::int32_t key(std::int64_t k) const { return row[k].key - base; }
-    std::int32_t below(std::int64_t k) const { return row[k].below - base; }
-    std::int32_t upto(std::int64_t k) const { return row[k].upto - base; }
-};
-
-// Ranges of 2^shift keys in place of the keys. Rows with the same label share a range.
-struct RangeKeys {
-    const LabelKey* row;
-    int shift;
-    std::int32_t key(std::int64_t k) const { return row[k].below >> shift; }
-    std::int32_t below(std::int64_t k) const { return key(k); }
-    std::int32_t upto(std::int64_t k) const { return key(k) + 1; }
+// What some members of a batch add up to.
+struct Found {
+    std::int64_t count, sum;
 };
 
 // Sixteen consecutive positions, which are inserted together. Rows that ask while they go in look at
 // them one by one; a loop that alternates single insertions and queries spends most of its time in
-// mispredicted branches (measured: 20 of 37 ns an element).
+// mispredicted branches (measured: 20 of 37 ns an element). Valued: with a number each; else they are counted only.
+template <bool Valued>
 struct Batch {
     // Written four at a time: a wide load from four narrow stores would wait for all of them.
-    Real4 score[kBatch / 4], key[kBatch / 4], value[kBatch / 4];
+    Real4 score[kBatch / 4], key[kBatch / 4];
+    Mask4 value[kBatch / 4];
 
-    template <class Keys>
-    void load(const double* s, const Keys& keys, const double* values, std::int64_t begin, std::int64_t end) {
+    void load(const double* s, const LabelKey* keys, const std::int64_t* values, std::int64_t begin,
+              std::int64_t end) {
         // Padding stands above every score: never active for a lower row, never below a higher one.
         constexpr double kNever = std::numeric_limits<double>::max();
         for (int g = 0; g < kBatch / 4; ++g) {
             const std::int64_t k = begin + 4 * g;
             if (k + 4 <= end) {
                 score[g] = load4(s + k);
-                key[g] = Real4{real(keys.key(k)), real(keys.key(k + 1)), real(keys.key(k + 2)), real(keys.key(k + 3))};
-                value[g] = values == nullptr ? all4(1.0) : load4(values + k);
+                key[g] = Real4{real(keys[k].key), real(keys[k + 1].key), real(keys[k + 2].key), real(keys[k + 3].key)};
+                if constexpr (Valued) value[g] = load4(values + k);
                 continue;
             }
             score[g] = all4(kNever);
-            key[g] = value[g] = all4(0.0);
+            key[g] = all4(0.0);
+            value[g] = Mask4{0, 0, 0, 0};
             for (int l = 0; k + l < end; ++l) {
                 score[g][l] = s[k + l];
-                key[g][l] = real(keys.key(k + l));
-                value[g][l] = values == nullptr ? 1.0 : values[k + l];
+                key[g][l] = real(keys[k + l].key);
+                if constexpr (Valued) value[g][l] = values[k + l];
             }
         }
     }
 
-    // Sum over the members within the margin of a lower row at score s whose key is at least bound.
-    double active_from(double s, std::int32_t bound) const {
-        Real4 sum = all4(0.0);
-        for (int g = 0; g < kBatch / 4; ++g)
-            sum += where4((score[g] - s < 1.0) & (key[g] >= real(bound)), value[g]);
-        return sum4(sum);
+    // The members within the margin of a lower row at score s whose key is at least bound.
+    Found active_from(double s, std::int32_t bound) const {
+        return over([&](int g) -> Mask4 { return (score[g] - s < 1.0) & (key[g] >= real(bound)); });
     }
 
-    // Sum over the members that are not within the margin of a higher row at s whose key is below bound.
-    double idle_below(double s, std::int32_t bound) const {
-        Real4 sum = all4(0.0);
-        for (int g = 0; g < kBatch / 4; ++g)
-            sum += where4((s - score[g] >= 1.0) & (key[g] < real(bound)), value[g]);
-        return sum4(sum);
+    // The members that are not within the margin of a higher row at s whose key is below bound.
+    Found idle_below(double s, std::int32_t bound) const {
+        return over([&](int g) -> Mask4 { return (s - score[g] >= 1.0) & (key[g] < real(bound)); });
     }
 
 private:
     static double real(std::int32_t x) { return static_cast<double>(x); }
+
+    template <class Chosen>
+    Found over(Chosen&& chosen) const {
+        Mask4 count{0, 0, 0, 0}, sum{0, 0, 0, 0};
+        for (int g = 0; g < kBatch / 4; ++g) {
+            const Mask4 mask = chosen(g);
+            count -= mask;
+            if constexpr (Valued) sum += mask & value[g];
+        }
+        return {sum4(count), sum4(sum)};
+    }
 };
 
-// Inserts positions [begin, end) batch by batch. as_lower(t, batch) is called when of the rows within
-// the margin above t all but some of the batch are in, as_higher(t, batch) likewise for those that are
-// not within the margin below t.
-template <class Keys, class Insert, class AsLower, class AsHigher>
-inline void sweep(const double* s, const Keys& keys, const double* value, std::int64_t n, std::int64_t begin,
-                  std::int64_t end, Insert&& insert, AsLower&& as_lower, AsHigher&& as_higher) {
+// A tally inserts positions into a set, and writes down what the set and the batch say of a row: as_lower when of the
+// rows within the margin above it all but some of the batch are in, as_higher likewise for those that are not within
+// the margin below it.
+template <class Set>
+struct CountTally {
+    Set& set;
+    const LabelKey* key;
+    std::int32_t inserted;
+    std::int32_t *up, *down;
+
+    void insert(std::int64_t k) {
+        set.insert(key[k].key);
+        ++inserted;
+    }
+    void as_lower(std::int64_t t, const Found& more) {
+        up[t] = inserted - set.count_below(key[t].upto) + static_cast<std::int32_t>(more.count);
+    }
+    void as_higher(std::int64_t t, const Found& idle) {
+        down[t] = key[t].n_below - set.count_below(key[t].below) - static_cast<std::int32_t>(idle.count);
+    }
+};
+
+// idle: the sum over the rows below that are not within the margin; what is left of all of them is known at the end.
+struct SumTally {
+    IntegerSums& set;
+    const LabelKey* key;
+    const std::int64_t* value;
+    std::int64_t n, inserted;
+    std::int64_t *up, *idle;
+
+    void insert(std::int64_t k) {
+        set.expect(key[ahead(k)].key);
+        set.insert(key[k].key, value[k]);
+        inserted += value[k];
+    }
+    void as_lower(std::int64_t t, const Found& more) {
+        set.expect(key[ahead(t)].upto);
+        up[t] = inserted - set.sum_below(key[t].upto) + more.sum;
+    }
+    void as_higher(std::int64_t t, const Found& not_in) {
+        set.expect(key[ahead(t)].below);
+        idle[t] = set.sum_below(key[t].below) + not_in.sum;
+    }
+
+private:
+    std::int64_t ahead(std::int64_t k) const { return k + kBatch < n ? k + kBatch : k; }
+};
+
+// Inserts positions [begin, end) batch by batch into all tallies.
+template <bool Valued, class... Tally>
+inline void sweep(const double* s, const LabelKey* key, const std::int64_t* value, std::int64_t n,
+                  std::int64_t begin, std::int64_t end, Tally... tally) {
     std::int64_t lower = 0, higher = 0;
     if (begin > 0) {
         const double edge = s[begin - 1];
         lower = std::partition_point(s, s + n, [&](double x) { return !(edge - x < 1.0); }) - s;
         higher = std::partition_point(s, s + n, [&](double x) { return x - edge < 1.0; }) - s;
     }
-    Batch batch;
+    Batch<Valued> batch;
     for (std::int64_t k = begin; k < end; k += kBatch) {
         const std::int64_t stop = std::min(k + kBatch, end);
         const double edge = s[stop - 1];
-        batch.load(s, keys, value, k, stop);
-        while (lower < n && (stop == n || !(edge - s[lower] < 1.0))) as_lower(lower++, batch);
-        while (higher < n && s[higher] - edge < 1.0) as_higher(higher++, batch);
-        for (std::int64_t at = k; at < stop; ++at) insert(at);
-    }
-}
-
-template <class Set>
-inline void count_block(const double* s, const LabelKey* key, std::int64_t n, std::int64_t begin, std::int64_t end,
-                        Set& set, std::int32_t* up, std::int32_t* down) {
-    std::int32_t inserted = static_cast<std::int32_t>(begin);
-    sweep(
-        s, RowKeys{key}, nullptr, n, begin, end,
-        [&](std::int64_t k) {
-            set.insert(key[k].key);
-            ++inserted;
-        },
-        [&](std::int64_t t, const Batch& batch) {
-            const auto more = static_cast<std::int32_t>(batch.active_from(s[t], key[t].upto));
-            up[t] = inserted - set.count_below(key[t].upto) + more;
-        },
-        [&](std::int64_t t, const Batch& batch) {
-            const auto idle = static_cast<std::int32_t>(batch.idle_below(s[t], key[t].below));
-            down[t] = key[t].n_below - set.count_below(key[t].below) - idle;
-        });
-}
-
-// below_all[b]: sum over all rows whose key is below b. Calls up(t, sum) and down(t, sum).
-template <class Keys, class Up, class Down>
-inline void sum_block(const double* s, const Keys& keys, const double* value, const double* below_all,
-                      std::int64_t n, std::int64_t begin, std::int64_t end, double inserted, PrefixSums& set, Up&& up,
-                      Down&& down) {
-    sweep(
-        s, keys, value, n, begin, end,
-        [&](std::int64_t k) {
-            set.insert(keys.key(k), value[k]);
-            inserted += value[k];
-        },
-        [&](std::int64_t t, const Batch& batch) {
-            const std::int32_t bound = keys.upto(t);
-            up(t, inserted - set.sum_below(bound) + batch.active_from(s[t], bound));
-        },
-        [&](std::int64_t t, const Batch& batch) {
-            const std::int32_t bound = keys.below(t);
-            down(t, below_all[bound] - set.sum_below(bound) - batch.idle_below(s[t], bound));
-        });
-}
-
-}  // namespace kernels
-
-struct CountScratch {
-    std::vector<UniqueKeySet> unique;
-    std::vector<FewKeysSet> few;
-};
-
-// up[t]: active partners of position t with a higher label; down[t]: with a lower one.
-inline void pair_counts(const Crew& crew, const SortedQuery& query, std::int64_t n_keys, bool few_levels,
-                        CountScratch& scratch, std::int32_t* up, std::int32_t* down) {
-    // Counts are integers, so the number of blocks may follow the number of threads.
-    const std::int64_t n = query.n, n_blocks = n < 65536 ? 1 : crew.threads();
-    const double* s = query.score.data();
-    const LabelKey* key = query.key.data();
-    auto& unique = scratch.unique;
-    auto& few = scratch.few;
-    if (static_cast<std::int64_t>(unique.size()) < n_blocks) unique.resize(static_cast<std::size_t>(n_blocks));
-    if (static_cast<std::int64_t>(few.size()) < n_blocks) few.resize(static_cast<std::size_t>(n_blocks));
-    crew.run(n_blocks, [&](std::int64_t b, int) {
-        const std::int64_t begin = block_bound(n, n_blocks, b), end = block_bound(n, n_blocks, b + 1);
-        auto key_at = [&](std::int64_t k) { return key[k].key; };
-        if (few_levels) {
-            FewKeysSet& set = few[static_cast<std::size_t>(b)];
-            set.reset(n_keys);
-            set.build(begin, key_at);
-            kernels::count_block(s, key, n, begin, end, set, up, down);
-        } else {
-            UniqueKeySet& set = unique[static_cast<std::size_t>(b)];
-            set.reset(n_keys);
-            if (begin > 0) set.build(begin, key_at);
-            kernels::count_block(s, key, n, begin, end, set, up, down);
+        batch.load(s, key, value, k, stop);
+        for (; lower < n && (stop == n || !(edge - s[lower] < 1.0)); ++lower) {
+            const Found more = batch.active_from(s[lower], key[lower].upto);
+            (tally.as_lower(lower, more), ...);
         }
-    });
-}
-
-// A tree of sums over 2^12 keys has three levels and stays in the first cache.
-constexpr int kRangeBits = 12;
-
-struct SumScratch {
-    struct Worker {
-        PrefixSums set;
-        std::vector<double> below_all;
-    };
-    std::vector<Worker> workers;
-    // The rows of each range of keys, still in the order of the scores.
-    std::vector<double> score, value;
-    std::vector<LabelKey> key;
-    std::vector<std::int32_t> position;
-    std::vector<std::int64_t> histogram;
-    std::vector<double> before;
-
-    void reserve(std::int64_t n) {
-        if (static_cast<std::int64_t>(score.size()) >= n) return;
-        const auto size = static_cast<std::size_t>(n);
-        score.resize(size);
-        value.resize(size);
-        key.resize(size);
-        position.resize(size);
+        for (; higher < n && s[higher] - edge < 1.0; ++higher) {
+            const Found idle = batch.idle_below(s[higher], key[higher].below);
+            (tally.as_higher(higher, idle), ...);
+        }
+        for (std::int64_t at = k; at < stop; ++at) (tally.insert(at), ...);
     }
-};
-
-namespace kernels {
-
-template <class Keys>
-void fill_below_all(const Keys& keys, const double* value, std::int64_t n, std::int64_t n_keys,
-                    std::vector<double>& below_all) {
-    below_all.assign(static_cast<std::size_t>(n_keys) + 1, 0.0);
-    for (std::int64_t k = 0; k < n; ++k) below_all[static_cast<std::size_t>(keys.key(k)) + 1] += value[k];
-    for (std::size_t k = 1; k < below_all.size(); ++k) below_all[k] += below_all[k - 1];
 }
 
-// Sums by a sweep over all positions. Where there are many, they are cut into blocks that each start from
-// the sums of what came before; there are few keys then. The bits of a sum depend on the blocks, so their
-// number depends on the data only.
-template <class Keys>
-void sums_over_all(const Crew& crew, const double* s, const Keys& keys, const double* value, std::int64_t n,
-                   std::int64_t n_keys, SumScratch& scratch, double* up, double* down) {
-    const std::int64_t n_blocks = std::clamp<std::int64_t>(n / 32768, 1, 16);
-    const auto width = static_cast<std::size_t>(n_keys);
-    // before[b * n_keys + k]: sum over the rows with key k in the blocks before b.
-    auto& before = scratch.before;
-    before.assign((static_cast<std::size_t>(n_blocks) + 1) * width, 0.0);
+// Tallies are integers, so the number of blocks may follow the number of threads. Each block has sets of its own, of
+// eight bytes a row where it sums: beyond eight of them, more would cost more to fill than they save.
+inline std::int64_t block_count(const Crew& crew, std::int64_t n) {
+    return n < 65536 ? 1 : std::min(crew.threads(), 8);
+}
+
+// make(b, begin): the tally of block b, with all positions before begin in it.
+template <bool Valued, class... Make>
+inline void sweep_blocks(const Crew& crew, const SortedQuery& query, const std::int64_t* value,
+                         std::int64_t n_blocks, Make... make) {
     crew.run(n_blocks, [&](std::int64_t b, int) {
-        double* sums = before.data() + (static_cast<std::size_t>(b) + 1) * width;
-        const std::int64_t end = block_bound(n, n_blocks, b + 1);
-        for (std::int64_t k = block_bound(n, n_blocks, b); k < end; ++k) sums[keys.key(k)] += value[k];
-    });
-    for (std::size_t k = width; k < before.size(); ++k) before[k] += before[k - width];
-    const double* total = before.data() + static_cast<std::size_t>(n_blocks) * width;
-    std::vector<double> below_all(width + 1, 0.0);
-    for (std::size_t k = 0; k < width; ++k) below_all[k + 1] = below_all[k] + total[k];
-    crew.run(n_blocks, [&](std::int64_t b, int worker) {
-        const double* start = before.data() + static_cast<std::size_t>(b) * width;
-        double inserted = 0.0;
-        for (std::size_t k = 0; k < width; ++k) inserted += start[k];
-        PrefixSums& set = scratch.workers[static_cast<std::size_t>(worker)].set;
-        set.reset(n_keys);
-        if (b > 0) set.build(start, n_keys);
-        sum_block(
-            s, keys, value, below_all.data(), n, block_bound(n, n_blocks, b), block_bound(n, n_blocks, b + 1),
-            inserted, set, [&](std::int64_t t, double sum) { up[t] = sum; },
-            [&](std::int64_t t, double sum) { down[t] = sum; });
+        const std::int64_t begin = block_bound(query.n, n_blocks, b), end = block_bound(query.n, n_blocks, b + 1);
+        sweep<Valued>(query.score.data(), query.key.data(), value, query.n, begin, end, make(b, begin)...);
     });
 }
 
-// Adds the sums over partners in the same range of keys, each range by itself.
-inline void sums_within_ranges(const Crew& crew, const SortedQuery& query, const double* value, std::int64_t n_ranges,
-                               int bits, SumScratch& scratch, double* up, double* down) {
-    const std::int64_t n = query.n;
-    const RangeKeys ranges{query.key.data(), kRangeBits};
-    scratch.reserve(n);
-    const std::int64_t n_blocks = n < 65536 ? 1 : crew.threads();
-    radix_pass(
-        crew, n, bits, n_blocks, scratch.histogram,
-        [&](std::int64_t k) { return static_cast<std::int64_t>(ranges.key(k)); },
-        [&](std::int64_t k, std::int64_t to) {
-            const auto from = static_cast<std::size_t>(k), at = static_cast<std::size_t>(to);
-            scratch.score[at] = query.score[from];
-            scratch.value[at] = value[from];
-            scratch.key[at] = query.key[from];
-            scratch.position[at] = static_cast<std::int32_t>(k);
-        });
-    // What the last block leaves behind is where each range ends.
-    const std::int64_t* range_end = scratch.histogram.data() + ((n_blocks - 1) << bits);
-    crew.run(n_ranges, [&](std::int64_t r, int worker) {
-        const std::int64_t first = r == 0 ? 0 : range_end[r - 1];
-        const std::int64_t rows = range_end[r] - first;
-        if (rows == 0) return;
-        // Keys are ranks, so the keys of a range start at the number of rows in the ranges before it.
-        const RowKeys keys{scratch.key.data() + first, static_cast<std::int32_t>(first)};
-        const double* v = scratch.value.data() + first;
-        const std::int32_t* position = scratch.position.data() + first;
-        auto& mine = scratch.workers[static_cast<std::size_t>(worker)];
-        fill_below_all(keys, v, rows, rows, mine.below_all);
-        mine.set.reset(rows);
-        sum_block(
-            scratch.score.data() + first, keys, v, mine.below_all.data(), rows, 0, rows, 0.0, mine.set,
-            [&](std::int64_t t, double sum) { up[position[t]] += sum; },
-            [&](std::int64_t t, double sum) { down[position[t]] += sum; });
-    });
+template <class T>
+void grow(std::vector<T>& v, std::int64_t n) {
+    if (static_cast<std::int64_t>(v.size()) < n) v.resize(static_cast<std::size_t>(n));
 }
 
 }  // namespace kernels
 
-// The same with the sum of value (in the order of the scores) in place of the count. Where there are
-// many keys, partners are summed first over ranges of keys and then within each range, so that no tree
-// outgrows the cache and the ranges can be shared out.
-inline void pair_sums(const Crew& crew, const SortedQuery& query, const double* value, std::int64_t n_keys,
-                      SumScratch& scratch, double* up, double* down) {
-    if (static_cast<int>(scratch.workers.size()) < crew.threads())
-        scratch.workers.resize(static_cast<std::size_t>(crew.threads()));
-    const double* s = query.score.data();
-    const LabelKey* key = query.key.data();
-    if (n_keys <= (std::int64_t{1} << (kRangeBits + 1))) {
-        kernels::sums_over_all(crew, s, kernels::RowKeys{key}, value, query.n, n_keys, scratch, up, down);
-        return;
+// How many active partners each position has: up with a higher label, down with a lower one.
+class PartnerCounts {
+    // Makes the tally of a block from what comes before it.
+    template <class Set>
+    auto tallies(std::vector<Set>& sets, const SortedQuery& query, std::int64_t n_keys) {
+        return [this, &sets, key = query.key.data(), n_keys](std::int64_t b, std::int64_t begin) {
+            Set& set = sets[static_cast<std::size_t>(b)];
+            set.reset(n_keys);
+            if (begin > 0) set.build(begin, [&](std::int64_t k) { return key[k].key; });
+            return kernels::CountTally<Set>{set, key, static_cast<std::int32_t>(begin), up_.data(), down_.data()};
+        };
     }
-    const std::int64_t n_ranges = ((n_keys - 1) >> kRangeBits) + 1;
-    int bits = 1;
-    while ((std::int64_t{1} << bits) < n_ranges) ++bits;
-    kernels::sums_over_all(crew, s, kernels::RangeKeys{key, kRangeBits}, value, query.n, n_ranges, scratch, up, down);
-    kernels::sums_within_ranges(crew, query, value, n_ranges, bits, scratch, up, down);
-}
+
+public:
+    void assign(const Crew& crew, const SortedQuery& query, std::int64_t n_keys, bool few_levels) {
+        const std::int64_t n_blocks = reserve(crew, query.n);
+        if (few_levels)
+            kernels::sweep_blocks<false>(crew, query, nullptr, n_blocks, tallies(few_, query, n_keys));
+        else
+            kernels::sweep_blocks<false>(crew, query, nullptr, n_blocks, tallies(unique_, query, n_keys));
+    }
+
+    double up(std::size_t t) const { return up_[t]; }
+    double down(std::size_t t) const { return down_[t]; }
+
+private:
+    friend class PartnerSums;
+
+    std::int64_t reserve(const Crew& crew, std::int64_t n) {
+        const std::int64_t n_blocks = kernels::block_count(crew, n);
+        kernels::grow(up_, n);
+        kernels::grow(down_, n);
+        kernels::grow(unique_, n_blocks);
+        kernels::grow(few_, n_blocks);
+        return n_blocks;
+    }
+
+    std::vector<std::int32_t> up_, down_;
+    std::vector<UniqueKeySet> unique_;
+    std::vector<FewKeysSet> few_;
+};
+
+// The same with the sum of a number of each position in place of the count. They have to be read before the query is
+// sorted again.
+class PartnerSums {
+    auto tallies(const SortedQuery& query, std::int64_t n_keys) {
+        return [this, n = query.n, n_keys](std::int64_t b, std::int64_t begin) {
+            IntegerSums& set = sets_[static_cast<std::size_t>(b)];
+            set.reset(n_keys);
+            const std::int64_t inserted =
+                begin == 0 ? 0 : set.build(begin, [&](std::int64_t k) { return key_[k].key; }, numbers_.data());
+            return kernels::SumTally{set, key_, numbers_.data(), n, inserted, up_.data(), idle_.data()};
+        };
+    }
+
+public:
+    // value(k): the number of position k.
+    template <class Value>
+    void assign(const Crew& crew, const SortedQuery& query, std::int64_t n_keys, Value&& value) {
+        const std::int64_t n_blocks = reserve(crew, query, value);
+        kernels::sweep_blocks<true>(crew, query, numbers_.data(), n_blocks, tallies(query, n_keys));
+    }
+
+    // Counts in the same sweep: that costs less than half of two.
+    template <class Value>
+    void assign(const Crew& crew, const SortedQuery& query, std::int64_t n_keys, bool few_levels, Value&& value,
+                PartnerCounts& counts) {
+        const std::int64_t n_blocks = reserve(crew, query, value);
+        counts.reserve(crew, query.n);
+        if (few_levels)
+            kernels::sweep_blocks<true>(crew, query, numbers_.data(), n_blocks, tallies(query, n_keys),
+                                        counts.tallies(counts.few_, query, n_keys));
+        else
+            kernels::sweep_blocks<true>(crew, query, numbers_.data(), n_blocks, tallies(query, n_keys),
+                                        counts.tallies(counts.unique_, query, n_keys));
+    }
+
+    double up(std::size_t t) const { return numbers_.real(up_[t]); }
+    // The set of the last block holds all rows at the end.
+    double down(std::size_t t) const { return numbers_.real(sets_[last_].sum_below(key_[t].below) - idle_[t]); }
+
+private:
+    template <class Value>
+    std::int64_t reserve(const Crew& crew, const SortedQuery& query, Value&& value) {
+        const std::int64_t n_blocks = kernels::block_count(crew, query.n);
+        numbers_.assign(crew, query.n, value);
+        kernels::grow(up_, query.n);
+        kernels::grow(idle_, query.n);
+        kernels::grow(sets_, n_blocks);
+        key_ = query.key.data();
+        last_ = static_cast<std::size_t>(n_blocks) - 1;
+        return n_blocks;
+    }
+
+    FixedNumbers numbers_;
+    std::vector<IntegerSums> sets_;
+    std::vector<std::int64_t> up_, idle_;
+    const LabelKey* key_ = nullptr;
+    std::size_t last_ = 0;
+};
 
 }  // namespace marginrank

@@ -1,7 +1,7 @@
 // Sets with fast prefix queries: how many (or how much) of what was inserted has a key below a bound.
 //
-// All are trees of fixed width 16 whose nodes hold prefix counts of their children. Inserting adds a
-// masked row of 16 to one node per level, without a branch; a query loads one entry per level.
+// All are trees of fixed width whose nodes hold prefix counts (or sums) of their children. Inserting adds a
+// masked row to one node per level, without a branch; a query loads one entry per level.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +25,18 @@ struct AfterTable {
 };
 template <class T>
 inline constexpr AfterTable<T> kAfter{};
+
+// The same as masks, for nodes of any width.
+template <int Width>
+struct MaskTable {
+    alignas(64) std::int64_t after[Width][Width];
+    constexpr MaskTable() : after() {
+        for (int d = 0; d < Width; ++d)
+            for (int c = 0; c < Width; ++c) after[d][c] = c > d ? -1 : 0;
+    }
+};
+template <int Width>
+inline constexpr MaskTable<Width> kMasks{};
 
 inline int popcount(std::uint64_t x) { return __builtin_popcountll(x); }
 
@@ -128,57 +140,73 @@ private:
     alignas(64) std::int32_t node_[16] = {};
 };
 
-// Keys from 0 to size with a real weight each, inserted any number of times: sums below a bound.
-class PrefixSums {
+// Keys from 0 to size with an integer weight each, inserted any number of times: sums below a bound. Nodes of eight
+// are one cache line each; the root has sixteen.
+class IntegerSums {
 public:
     void reset(std::int64_t size) {
         n_levels_ = 0;
         std::int64_t entries = size + 1;
-        do {
-            entries = (entries + 15) / 16 * 16;
-            level_[n_levels_].assign(static_cast<std::size_t>(entries), 0.0);
-            ++n_levels_;
-            entries /= 16;
-        } while (entries > 1);
+        while (entries > 16) {
+            entries = (entries + 7) / 8 * 8;
+            level_[n_levels_++].assign(static_cast<std::size_t>(entries), 0);
+            entries /= 8;
+        }
+        std::fill(std::begin(root_), std::end(root_), 0);
     }
 
-    void insert(std::int32_t key, double weight) {
+    void insert(std::int32_t key, std::int64_t weight) {
         auto child = static_cast<std::uint32_t>(key);
-        const Real4 w = all4(weight);
-        for (int l = 0; l < n_levels_; ++l, child >>= 4) {
-            double* node = level_[l].data() + (child & ~15u);
-            const double* after = kernels::kAfter<double>.after[child & 15];
-            for (int c = 0; c < 16; c += 4) store4(node + c, load4(node + c) + w * load4(after + c));
-        }
+        const Mask4 w{weight, weight, weight, weight};
+        for (int l = 0; l < n_levels_; ++l, child >>= 3)
+            add<8>(level_[l].data() + (child & ~7u), w, kernels::kMasks<8>.after[child & 7]);
+        add<16>(root_, w, kernels::kMasks<16>.after[child]);
     }
 
-    double sum_below(std::int32_t bound) const {
+    std::int64_t sum_below(std::int32_t bound) const {
         auto child = static_cast<std::uint32_t>(bound);
-        double sum = 0.0;
-        for (int l = 0; l < n_levels_; ++l, child >>= 4) sum += level_[l][child];
-        return sum;
+        std::int64_t sum = 0;
+        for (int l = 0; l < n_levels_; ++l, child >>= 3) sum += level_[l][child];
+        return sum + root_[child];
     }
 
-    // Inserts the sum of every key at once.
-    void build(const double* sums, std::int64_t n_keys) {
-        totals_.assign(sums, sums + n_keys);
+    // Has the line brought that an operation on this key will miss first.
+    void expect(std::int32_t key) const {
+        if (n_levels_ > 0) __builtin_prefetch(level_[0].data() + key);
+    }
+
+    // Inserts many keys at once into an empty set, and returns the sum of their weights.
+    template <class KeyAt>
+    std::int64_t build(std::int64_t n, KeyAt&& key_at, const std::int64_t* weight) {
+        std::int64_t* lowest = n_levels_ > 0 ? level_[0].data() : root_;
+        for (std::int64_t k = 0; k < n; ++k) lowest[key_at(k)] += weight[k];
         for (int l = 0; l < n_levels_; ++l) {
-            const std::size_t nodes = level_[l].size() / 16;
-            for (std::size_t node = 0; node < nodes; ++node) {
-                double running = 0.0;
-                for (std::size_t child = 16 * node; child < 16 * node + 16; ++child) {
-                    level_[l][child] = running;
-                    if (child < totals_.size()) running += totals_[child];
-                }
-                totals_[node] = running;
-            }
-            totals_.resize(nodes);
+            std::int64_t* above = l + 1 < n_levels_ ? level_[l + 1].data() : root_;
+            for (std::size_t node = 0; node < level_[l].size() / 8; ++node)
+                above[node] = prefix(level_[l].data() + 8 * node, 8);
         }
+        return prefix(root_, 16);
     }
 
 private:
-    AlignedVector<double> level_[9];
-    std::vector<double> totals_;
+    template <int Width>
+    static void add(std::int64_t* node, Mask4 weight, const std::int64_t* after) {
+        for (int c = 0; c < Width; c += 4) store4(node + c, load4(node + c) + (weight & load4(after + c)));
+    }
+
+    // Makes prefix sums of the sums of the children, and returns their total.
+    static std::int64_t prefix(std::int64_t* node, int width) {
+        std::int64_t running = 0;
+        for (int c = 0; c < width; ++c) {
+            const std::int64_t own = node[c];
+            node[c] = running;
+            running += own;
+        }
+        return running;
+    }
+
+    AlignedVector<std::int64_t> level_[10];
+    alignas(64) std::int64_t root_[16] = {};
     int n_levels_ = 0;
 };
 

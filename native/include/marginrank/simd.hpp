@@ -24,6 +24,12 @@ inline Real4 load4(const float* from) {
                  static_cast<double>(from[3])};
 }
 inline void store4(double* to, Real4 v) { std::memcpy(to, &v, sizeof v); }
+inline Mask4 load4(const std::int64_t* from) {
+    Mask4 v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+}
+inline void store4(std::int64_t* to, Mask4 v) { std::memcpy(to, &v, sizeof v); }
 inline Real4 all4(double x) { return Real4{x, x, x, x}; }
 // v where the mask holds, 0 elsewhere.
 inline Real4 where4(Mask4 mask, Real4 v) { return reinterpret_cast<Real4>(reinterpret_cast<Mask4>(v) & mask); }
@@ -34,6 +40,7 @@ inline Real4 choose(Mask4 mask, Real4 a, Real4 b) {
 }
 inline Real4 choose(Mask4 mask, Real4 a, double b) { return choose(mask, a, all4(b)); }
 inline double sum4(Real4 v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+inline std::int64_t sum4(Mask4 v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 
 // Memory that starts at a cache line, so that nodes of a tree do not straddle one more than they must.
 template <class T>
