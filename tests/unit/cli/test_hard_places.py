@@ -1,6 +1,7 @@
 """Streams that are closed or full, files that are no files, too little memory: one sentence, no traceback."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +38,7 @@ def model():
 
 def shell(command, **options):
     """Run a command by the shell, and return its exit code and what it said."""
-    program = f"{sys.executable} -m marginrank"
+    program = f"{shlex.quote(sys.executable)} -m marginrank"
     done = subprocess.run(
         ["sh", "-c", command.replace("marginrank", program, 1)],
         stderr=subprocess.PIPE,

@@ -50,7 +50,9 @@ def test_every_model_is_as_good_as_that_of_an_independent_solver(loss, penalty, 
         value, bound = path.objective_at(alpha)
         coef = path.coef_at(alpha)
         assert path.gap_at(alpha) <= 1e-4
-        assert problem.value(coef * unit) == pytest.approx(value, rel=1e-12)
+        true = problem.value(coef * unit)
+        # The value is an upper bound: it has the room for its own rounding in it, which grows with the weights.
+        assert true * (1.0 - 1e-14) <= value <= true * (1.0 + 1e-10)
         assert bound <= best
         # Of the hinge the other solver has a dual, whose value is nearer than that of its model.
         least = problem.proved if loss == "hinge" else best
