@@ -51,7 +51,7 @@ def test_every_model_is_as_good_as_that_of_an_independent_solver(loss, penalty, 
         coef = path.coef_at(alpha)
         assert path.gap_at(alpha) <= 1e-4
         true = problem.value(coef * unit)
-        # The value is an upper bound: it has the room for its own rounding in it, which grows with the weights.
+        # The value is an upper bound: the room for its own rounding, which grows with weights, is in it.
         assert true * (1.0 - 1e-14) <= value <= true * (1.0 + 1e-10)
         assert bound <= best
         # Of the hinge the other solver has a dual, whose value is nearer than that of its model.
