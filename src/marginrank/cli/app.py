@@ -97,17 +97,18 @@ def cli() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     try:
-        return _run(arguments)
+        outcome = _run(arguments)
+        return interrupts.code() if outcome == interrupts.INTERRUPTED else outcome
     except BrokenPipeError:  # nobody is left to tell
         return BAD_DATA
     except (KeyboardInterrupt, click.Abort):
         click.echo(interrupts.sentence(), err=True)
-        return interrupts.INTERRUPTED
+        return interrupts.code()
     except Exception:
         if not interrupts.happened():
             raise
         click.echo(interrupts.sentence(), err=True)
-        return interrupts.INTERRUPTED
+        return interrupts.code()
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -1,7 +1,8 @@
-"""Ctrl-C: one sentence and exit code 130, at whatever moment it comes.
+"""Ctrl-C and SIGTERM: one sentence and exit code 130 or 143, at whatever moment they come.
 
 An exception would do while our own code runs. But imports swallow it or wrap it, and while Python ends it
 becomes a traceback; so Ctrl-C leaves the process at once, except where something must be tidied up first.
+SIGTERM, by which schedulers of clusters and containers announce that they will kill a process, does the same.
 """
 
 from __future__ import annotations
@@ -20,14 +21,22 @@ _WRITTEN = "Interrupted; what was written before stays."
 _ALL_DONE = "Interrupted while ending; the work was done."
 _FAILED = "Interrupted while ending."
 
-_state = SimpleNamespace(sentence=_NOTHING_WRITTEN, interrupted=False, writes=False)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_state = SimpleNamespace(
+    sentence=_NOTHING_WRITTEN, interrupted=False, writes=False, number=int(signal.SIGINT)
+)
 
 
 def watch() -> None:
-    """Make Ctrl-C end the process at once, from here on."""
-    if _settable():
-        signal.signal(signal.SIGINT, _leave)
+    """Make Ctrl-C and SIGTERM end the process at once, from here on."""
+    for number in _settable():
+        signal.signal(number, _leave)
         sys.unraisablehook = _unraisable
+
+
+def code() -> int:
+    """Return the exit code of an interrupted process: 128 and the number of the signal."""
+    return 128 + int(_state.number)
 
 
 def ending(code: int) -> None:
@@ -37,17 +46,19 @@ def ending(code: int) -> None:
 
 @contextmanager
 def orderly(*, writes: bool) -> Iterator[None]:
-    """Make Ctrl-C an exception while a file is written or a model is trained, so that all is tidied up."""
-    if not _settable():
+    """Make interrupts exceptions while a file is written or a model is trained, so that all is tidied up."""
+    numbers = _settable()
+    if not numbers:
         yield
         return
-    before, _state.writes = signal.signal(signal.SIGINT, _raise), writes
+    before, _state.writes = {number: signal.signal(number, _raise) for number in numbers}, writes
     try:
         yield
         if writes:
             _state.sentence = _WRITTEN
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def say(sentence: str) -> None:
@@ -68,11 +79,11 @@ def happened() -> bool:
 def _leave(number: int, frame: Any) -> None:
     # Not print: this may come in the middle of one. A terminal shows ^C, after which a new line reads better.
     os.write(2, f"{os.linesep if os.isatty(2) else ''}{_state.sentence}\n".encode())
-    os._exit(INTERRUPTED)
+    os._exit(128 + number)
 
 
 def _raise(number: int, frame: Any) -> None:
-    _state.interrupted = True
+    _state.interrupted, _state.number = True, number
     if not _state.writes and _imports(frame):
         _leave(number, frame)
     raise KeyboardInterrupt
@@ -90,15 +101,19 @@ def _imports(frame: Any) -> bool:
 def _unraisable(unraisable: Any) -> None:
     """End the process where Python cannot pass on the exception of Ctrl-C, and would print and forget it."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
-        _leave(signal.SIGINT, None)
+        _leave(_state.number, None)
     sys.__unraisablehook__(unraisable)
 
 
-def _settable() -> bool:
-    """Whether this is the main thread, the only one that may say what signals do, and nobody ignores them."""
+def _settable() -> list[signal.Signals]:
+    """Return the signals that may be handled: in the main thread, those that nobody ignores.
+
+    Only the main thread may say what signals do. A shell lets commands in the background ignore Ctrl-C.
+    """
     try:
-        ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-        signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))
+        found = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        for number in found:
+            signal.signal(number, signal.getsignal(number))
     except (TypeError, ValueError):
-        return False
-    return not ignored
+        return []
+    return found

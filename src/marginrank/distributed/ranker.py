@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -54,8 +56,10 @@ class DaskRanker:
 
     Attributes
     ----------
-    ranker_ : RankSVM, RankRLS or StructuredRankSVM
+    estimator_ : RankSVM, RankRLS or StructuredRankSVM
         The fitted ranker, with all its attributes; it needs no cluster.
+    ranker_ : RankSVM, RankRLS or StructuredRankSVM
+        The same by its former name, which goes with the next release.
     n_failures_ : int
         Passes that failed in the last ``fit`` and were repeated.
 
@@ -63,6 +67,9 @@ class DaskRanker:
     -----
     Where every chunk ends with a query, coefficients go to the workers in each pass, and a value and a
     gradient come back. For one global ranking, and for explicit pairs, the scores of all rows do.
+
+    ``clone`` keeps the client. A pickle holds the address of its scheduler instead, so whoever opens it
+    connects anew, over TLS with the settings of Dask.
 
     Examples
     --------
@@ -117,6 +124,28 @@ class DaskRanker:
 
     def __repr__(self) -> str:
         return f"DaskRanker({self.estimator!r})"
+
+    def __sklearn_clone__(self) -> DaskRanker:
+        """Return an unfitted copy over the same cluster; a client has connections, and is not copied."""
+        given = {name: getattr(self, name) for name in signature(DaskRanker).parameters}
+        return type(self)(**{**given, "estimator": clone(self.estimator)})
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(vars(self))
+        if isinstance(self.client, Client):
+            reached = self.client.scheduler
+            state["client"] = None if reached is None else reached.address
+        return state
+
+    @property
+    def ranker_(self) -> Any:
+        """The fitted ranker by its former name."""
+        warnings.warn(
+            "DaskRanker.ranker_ is called estimator_ now, and goes with the next release.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.estimator_
 
     def fit(
         self,
@@ -214,7 +243,7 @@ class DaskRanker:
             finally:
                 self.n_failures_ = cluster.failures
                 if hasattr(ranker, "n_iter_"):  # also of a training that was interrupted
-                    self.ranker_ = ranker
+                    self.estimator_ = ranker
         return self
 
     def predict(self, source: Any) -> NDArray[np.float64]:
@@ -292,7 +321,7 @@ class DaskRanker:
     def _start(self) -> Any:
         """Return the ranker to train, with coefficients only where it starts from them."""
         ranker = clone(self.estimator)
-        known = getattr(self, "ranker_", self.estimator)
+        known = getattr(self, "estimator_", self.estimator)
         if getattr(ranker, "warm_start", False) and hasattr(known, "coef_"):
             ranker.coef_ = known.coef_
         return ranker
@@ -301,6 +330,6 @@ class DaskRanker:
         return remote_data(source, cluster, given, mmap=self.mmap, verify=self.verify)
 
     def _fitted(self) -> Any:
-        if not hasattr(self, "ranker_"):
+        if not hasattr(self, "estimator_"):
             raise MarginRankError("This DaskRanker is not fitted yet; call fit first.")
-        return self.ranker_
+        return self.estimator_

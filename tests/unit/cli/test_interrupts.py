@@ -117,6 +117,20 @@ def test_what_was_written_before_is_not_denied(tmp_path):
     assert (tmp_path / "m.mrk").exists()
 
 
+def test_sigterm_says_the_same_with_its_own_exit_code():
+    kill = "c.interrupts.watch(); __import__('os').kill(__import__('os').getpid(), 15)"
+    done = python(RUN.format(before=kill), "--version")
+    assert (done.returncode, done.stderr) == (143, "Interrupted; nothing was written.\n")
+
+
+def test_sigterm_is_heard_where_ctrl_c_is_ignored():
+    """As in the background of a shell script, where it stands for the scheduler of a cluster."""
+    code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    kill = "c.interrupts.watch(); __import__('os').kill(__import__('os').getpid(), 15)"
+    done = python(code + RUN.format(before=kill), "--version")
+    assert (done.returncode, done.stderr) == (143, "Interrupted; nothing was written.\n")
+
+
 def test_ignored_signals_stay_ignored(tmp_path):
     code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
     kill = "__import__('os').kill(__import__('os').getpid(), 2)"

@@ -149,7 +149,7 @@ def test_killed_workers_change_no_bit(cluster, breakable, path, tmp_path, monkey
         for timer in timers:
             timer.join()
     assert not killer.iterations
-    assert np.array_equal(ranker.ranker_.coef_, expected)
+    assert np.array_equal(ranker.estimator_.coef_, expected)
 
 
 def test_a_file_that_is_cut_short_while_workers_map_it_is_named(breakable, path):
@@ -196,7 +196,7 @@ def test_a_worker_that_hangs_is_done_without(cluster, breakable, path, monkeypat
         ranker = DaskRanker(estimator(), breakable, timeout=HANG).fit(path, callbacks=At([2], stop))
     finally:
         os.kill(stopped[0], signal.SIGCONT)
-    assert np.array_equal(ranker.ranker_.coef_, expected)
+    assert np.array_equal(ranker.estimator_.coef_, expected)
     assert ranker.n_failures_ == 1
 
 
@@ -216,7 +216,7 @@ def test_a_training_goes_on_from_a_scheduler_that_went_away(client, path, tmp_pa
         with pytest.raises(ClusterError, match=r"scheduler does not answer any more.*train.journal' goes on"):
             ranker.fit(path, callbacks=At([2], go_away))
     ranker = DaskRanker(estimator(), client, timeout=HANG, resume=journal).fit(path)
-    assert np.array_equal(ranker.ranker_.coef_, estimator().fit(serially(path)).coef_)
+    assert np.array_equal(ranker.estimator_.coef_, estimator().fit(serially(path)).coef_)
 
 
 def test_workers_that_never_come_are_told_of(path, monkeypatch):

@@ -39,7 +39,7 @@ def parquet(frame, folder, n_files):
 
 
 def coefficients(ranker):
-    return ranker.ranker_.coef_
+    return ranker.estimator_.coef_
 
 
 @pytest.mark.parametrize("n_files", [2, 4, 12])
@@ -142,10 +142,10 @@ def test_validation_sets_are_frames_files_or_collections(ranker, client, tmp_pat
     paths = sorted(folder.iterdir())
     write_dataset(tmp_path / "b.mrd", held_out, chunk_rows=100)
     searching = DaskRanker(RankSVM(alpha="auto", alphas=[1e-1, 1e-3], tol=0.1), client, timeout=HANG)
-    expected = searching.fit(parts, y="label", eval_set=tmp_path / "b.mrd").ranker_
+    expected = searching.fit(parts, y="label", eval_set=tmp_path / "b.mrd").estimator_
     sets = [others, dd.read_parquet(folder), [others], [paths], (others.drop(columns="label"), held_out.y)]
     for one in sets:
-        found = searching.fit(parts, y="label", eval_set=one).ranker_
+        found = searching.fit(parts, y="label", eval_set=one).estimator_
         assert np.array_equal(found.validation_curve_, expected.validation_curve_)
         assert np.array_equal(found.coef_, expected.coef_)
     X = da.from_array(held_out.X, chunks=(100, 6))
@@ -156,8 +156,8 @@ def test_validation_sets_are_frames_files_or_collections(ranker, client, tmp_pat
         eval_set=(X, held_out.y),
         eval_qid=da.from_array(held_out.qid, chunks=100),
     )
-    assert np.array_equal(arrays.ranker_.validation_curve_, expected.validation_curve_)
-    several = ranker.fit(parts, y="label", eval_set=[paths[0], paths[1], held_out]).ranker_
+    assert np.array_equal(arrays.estimator_.validation_curve_, expected.validation_curve_)
+    several = ranker.fit(parts, y="label", eval_set=[paths[0], paths[1], held_out]).estimator_
     assert list(several.evals_result_) == ["validation_0", "validation_1", "validation_2"]
 
 
@@ -168,9 +168,9 @@ def test_text_to_validate_on_may_name_fewer_features(ranker, client, tmp_path):
     write(data, tmp_path / "a.txt")
     write(held_out, tmp_path / "b.txt")
     searching = DaskRanker(RankSVM(alpha="auto", alphas=[1e-1, 1e-3], tol=0.1), client, timeout=HANG)
-    found = searching.fit([tmp_path / "a.txt"], eval_set=tmp_path / "b.txt").ranker_
+    found = searching.fit([tmp_path / "a.txt"], eval_set=tmp_path / "b.txt").estimator_
     plain = RankingData(wide, held_out.y, qid=held_out.qid)
-    again = searching.fit([tmp_path / "a.txt"], eval_set=plain).ranker_
+    again = searching.fit([tmp_path / "a.txt"], eval_set=plain).estimator_
     assert np.array_equal(found.validation_curve_, again.validation_curve_)
 
 

@@ -101,17 +101,17 @@ def impatient(progress):
 def interrupted(name, path, client, n, counts):
     """Train; return the ranker, whether it was interrupted, and whether its model then is the one before."""
     ranker = DaskRanker(ESTIMATORS[name], client, timeout=HANG)
-    ranker.ranker_ = earlier(name)
+    ranker.estimator_ = earlier(name)
     before, moment = dict(vars(earlier(name))), Impatient(n, counts)
     try:
         with moment:
             ranker.fit(path, callbacks=impatient)
     except KeyboardInterrupt:
-        same = ranker.ranker_ is earlier(name)
+        same = ranker.estimator_ is earlier(name)
         assert vars(earlier(name)) == before
-        return ranker.ranker_, True, same
+        return ranker.estimator_, True, same
     assert moment.left > 0, "The interrupt was swallowed."
-    return ranker.ranker_, False, False
+    return ranker.estimator_, False, False
 
 
 def assert_whole(model, name):

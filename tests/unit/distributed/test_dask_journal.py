@@ -291,7 +291,7 @@ def test_a_driver_that_is_killed_goes_on(client, path, tmp_path):
     size = os.path.getsize(journal)
     ranker = DaskRanker(RankSVM(alpha=1e-2), client, resume=journal, timeout=HANG).fit(path)
     assert os.path.getsize(journal) > size
-    assert np.array_equal(ranker.ranker_.coef_, RankSVM(alpha=1e-2).fit(serially(path)).coef_)
+    assert np.array_equal(ranker.estimator_.coef_, RankSVM(alpha=1e-2).fit(serially(path)).coef_)
     with pytest.raises(MarginRankError, match="with other parameters"):
         DaskRanker(RankSVM(alpha=1e-3), client, resume=journal, timeout=HANG).fit(path)
     with pytest.raises(MarginRankError, match="give one of the two"):

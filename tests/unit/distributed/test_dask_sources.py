@@ -38,19 +38,19 @@ def test_files_are_chunks(ranker, tmp_path, ending):
     for k, path in enumerate(paths):
         write(data.subset(np.arange(160 * k, 160 * (k + 1))), path)
     ranker.fit(paths)
-    assert np.array_equal(ranker.ranker_.coef_, model_of_chunks(tmp_path, data, 160))
-    assert np.array_equal(ranker.predict(paths), ranker.ranker_.predict(data))
-    assert ranker.score(paths) == ranker.ranker_.score(data)
+    assert np.array_equal(ranker.estimator_.coef_, model_of_chunks(tmp_path, data, 160))
+    assert np.array_equal(ranker.predict(paths), ranker.estimator_.predict(data))
+    assert ranker.score(paths) == ranker.estimator_.score(data)
 
 
 def test_files_of_text_may_differ_in_width(ranker, tmp_path):
     (tmp_path / "a.txt").write_text("1 qid:1 1:0.5 2:0.1\n0 qid:1 1:0.1\n")
     (tmp_path / "b.txt").write_text("1 qid:2 3:2\n0 qid:2 2:1\n")
     ranker.fit([tmp_path / "a.txt", tmp_path / "b.txt"])
-    assert ranker.ranker_.n_features_in_ == 3
+    assert ranker.estimator_.n_features_in_ == 3
     dense = [[0.5, 0.1, 0], [0.1, 0, 0], [0, 0, 2], [0, 1, 0]]
     plain = RankSVM(alpha=1e-2, tol=0.1).fit(dense, [1, 0, 1, 0], qid=[1, 1, 2, 2])
-    assert ranker.ranker_.objective_ == pytest.approx(plain.objective_, rel=0.11)
+    assert ranker.estimator_.objective_ == pytest.approx(plain.objective_, rel=0.11)
 
 
 def test_files_that_do_not_go_together(ranker, tmp_path):
@@ -85,8 +85,8 @@ def test_arrays_are_cut_at_queries(ranker, client, tmp_path):
     assert found.X._bounds.tolist() == [0, 160, 320, 470, 480]
     assert np.array_equal(found.X[:], data.X)
     ranker.fit(X.rechunk((160, -1)), y, qid=qid)
-    assert np.array_equal(ranker.ranker_.coef_, model_of_chunks(tmp_path, data, 160))
-    assert np.array_equal(ranker.predict(X), ranker.ranker_.predict(data))
+    assert np.array_equal(ranker.estimator_.coef_, model_of_chunks(tmp_path, data, 160))
+    assert np.array_equal(ranker.predict(X), ranker.estimator_.predict(data))
 
 
 def test_arrays_have_checkpoints(client, tmp_path):
@@ -96,7 +96,7 @@ def test_arrays_have_checkpoints(client, tmp_path):
     first = DaskRanker(ESTIMATOR, client, timeout=HANG, checkpoint=tmp_path / "journal")
     first.fit(X, data.y, qid=data.qid)
     again = DaskRanker(ESTIMATOR, client, **options).fit(X, data.y, qid=data.qid)
-    assert np.array_equal(again.ranker_.coef_, first.ranker_.coef_)
+    assert np.array_equal(again.estimator_.coef_, first.estimator_.coef_)
     with pytest.raises(MarginRankError, match="with other data"):
         DaskRanker(ESTIMATOR, client, **options).fit(2 * X, data.y, qid=data.qid)
 
@@ -106,8 +106,8 @@ def test_arrays_without_queries_and_of_sparse_blocks(ranker, tmp_path):
     X = da.from_array(data.X.toarray().astype(np.float32), chunks=(240, 6)).map_blocks(sparse.csr_matrix)
     ranker.fit(X, data.y)
     plain = RankSVM(alpha=1e-2, tol=0.1).fit(data)
-    assert ranker.ranker_.objective_ == pytest.approx(plain.objective_, rel=0.11)
-    assert ranker.ranker_.n_queries_ == 1
+    assert ranker.estimator_.objective_ == pytest.approx(plain.objective_, rel=0.11)
+    assert ranker.estimator_.n_queries_ == 1
 
 
 def test_data_frames_have_their_ids_and_labels_in_columns(ranker, tmp_path):
@@ -115,9 +115,9 @@ def test_data_frames_have_their_ids_and_labels_in_columns(ranker, tmp_path):
     frame = pd.DataFrame(data.X, columns=list("abcdef")).assign(label=data.y, qid=data.qid)
     parts = dd.from_pandas(frame, npartitions=3, sort=False)
     ranker.fit(parts, y="label")
-    assert np.array_equal(ranker.ranker_.coef_, model_of_chunks(tmp_path, data, 160))
-    assert list(ranker.ranker_.feature_names_in_) == list("abcdef")
-    assert np.array_equal(ranker.predict(parts.drop(columns=["label"])), ranker.ranker_.predict(data))
+    assert np.array_equal(ranker.estimator_.coef_, model_of_chunks(tmp_path, data, 160))
+    assert list(ranker.estimator_.feature_names_in_) == list("abcdef")
+    assert np.array_equal(ranker.predict(parts.drop(columns=["label"])), ranker.estimator_.predict(data))
     with pytest.raises(MarginRankError, match="no column 'grade'; it has a, b"):
         ranker.fit(parts, y="grade")
 

@@ -1,9 +1,12 @@
 """Rankers over worker processes: the bits of the serial engine, for any workers and any way of reading."""
 
+import pickle
+
 import numpy as np
 import pytest
 from dask_cases import ranking_data, serially
 from distributed import default_client
+from sklearn.base import clone
 
 from limits import HANG
 from marginrank import KernelRankSVM, RankingData, RankRLS, RankSVM, StructuredRankSVM, write_dataset
@@ -62,9 +65,9 @@ def test_a_ranker_over_workers_has_the_model_of_a_plain_one(client, tmp_path):
     plain = RankSVM(alpha=1e-2, tol=1e-3).fit(data)
     ranker = DaskRanker(RankSVM(alpha=1e-2, tol=1e-3), client, timeout=HANG).fit(tmp_path / "a.mrd")
     assert ranker.n_failures_ == 0
-    assert ranker.ranker_.objective_ == pytest.approx(plain.objective_, rel=2e-3)
-    assert np.array_equal(ranker.predict(ds), ranker.ranker_.predict(data))
-    assert ranker.score(ds) == ranker.ranker_.score(data)
+    assert ranker.estimator_.objective_ == pytest.approx(plain.objective_, rel=2e-3)
+    assert np.array_equal(ranker.predict(ds), ranker.estimator_.predict(data))
+    assert ranker.score(ds) == ranker.estimator_.score(data)
     by_address = DaskRanker(RankSVM(alpha=1e-2, tol=1e-3), client.scheduler.address).fit(str(ds.path))
     assert np.array_equal(by_address.to_model().predict(data), ranker.predict(ds))
 
@@ -84,7 +87,7 @@ def test_without_a_client_processes_come_and_go(tmp_path):
     write_dataset(tmp_path / "a.mrd", ranking_data(), chunk_rows=100)
     ranker = DaskRanker(RankSVM(alpha=0.1, tol=0.1), timeout=HANG).fit(tmp_path / "a.mrd")
     assert np.array_equal(
-        ranker.ranker_.coef_, RankSVM(alpha=0.1, tol=0.1).fit(serially(tmp_path / "a.mrd")).coef_
+        ranker.estimator_.coef_, RankSVM(alpha=0.1, tol=0.1).fit(serially(tmp_path / "a.mrd")).coef_
     )
     with pytest.raises(ValueError, match="No clients found"):
         default_client()
@@ -100,7 +103,7 @@ def test_alpha_is_chosen_with_the_bits_of_the_serial_engine(client, tmp_path, ki
         remote = None if validation is None else tmp_path / validation
         here = None if validation is None else serially(tmp_path / validation)
         estimator.fit(serially(tmp_path / "a.mrd"), eval_set=here)
-        found = there.fit(tmp_path / "a.mrd", eval_set=remote).ranker_
+        found = there.fit(tmp_path / "a.mrd", eval_set=remote).estimator_
         assert np.array_equal(found.validation_curve_, estimator.validation_curve_)
         assert np.array_equal(found.coef_, estimator.coef_)
 
@@ -120,6 +123,23 @@ def test_a_path_that_workers_do_not_have(client, tmp_path):
     (tmp_path / "a.mrd").rename(tmp_path / "b.mrd")
     with pytest.raises(MarginRankError, match="Workers on other machines need the data set under the same"):
         RankSVM().fit(there)
+
+
+def test_clones_keep_the_cluster_and_pickles_its_address(client, tmp_path):
+    write_dataset(tmp_path / "a.mrd", ranking_data(), chunk_rows=100)
+    ranker = DaskRanker(RankSVM(alpha=1e-2, tol=0.1), client, timeout=HANG, retries=2, verify=False)
+    ranker.fit(tmp_path / "a.mrd")
+    again = clone(ranker)
+    assert again.client is client
+    assert again.estimator is not ranker.estimator
+    assert repr(again) == repr(ranker)
+    assert (again.timeout, again.retries, again.verify) == (HANG, 2, False)
+    assert not hasattr(again, "estimator_")
+    opened = pickle.loads(pickle.dumps(ranker))
+    assert opened.client == client.scheduler.address
+    assert np.array_equal(opened.predict(tmp_path / "a.mrd"), ranker.predict(tmp_path / "a.mrd"))
+    with pytest.warns(DeprecationWarning, match="ranker_ is called estimator_ now"):
+        assert ranker.ranker_ is ranker.estimator_
 
 
 def test_what_does_not_work_says_so(tmp_path):

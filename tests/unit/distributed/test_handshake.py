@@ -177,7 +177,7 @@ def test_one_that_joins_is_left_out_and_changes_no_bit(odd, path, monkeypatch, l
     expected = estimator().fit(serially(path)).coef_
     with pytest.warns(RuntimeWarning, match=f"Left out: worker {worker} computes other bits"):
         ranker = DaskRanker(estimator(), odd, timeout=HANG).fit(path, callbacks=join)
-    assert np.array_equal(ranker.ranker_.coef_, expected)
+    assert np.array_equal(ranker.estimator_.coef_, expected)
     assert looked or ranker.n_failures_ >= 1
 
 

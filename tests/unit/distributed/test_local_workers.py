@@ -92,7 +92,7 @@ def test_workers_of_this_machine_that_do_not_start_in_time_are_told_of(monkeypat
 
 def test_a_ranker_without_a_cluster_trains_over_workers_of_its_own(tmp_path):
     path = write_dataset(tmp_path / "a.mrd", X, X[:, 0], chunk_rows=20).path
-    ranker = DaskRanker(RankSVM(alpha=0.1), timeout=HANG).fit(path).ranker_
+    ranker = DaskRanker(RankSVM(alpha=0.1), timeout=HANG).fit(path).estimator_
     np.testing.assert_allclose(ranker.coef_, RankSVM(alpha=0.1).fit(X, X[:, 0]).coef_, atol=0.05)
 
 

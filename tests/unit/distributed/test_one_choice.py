@@ -70,7 +70,7 @@ def test_workers_of_dask_choose_the_alpha_of_memory_and_disk(client, tmp_path, r
     on_disk = write_dataset(tmp_path / "rows.mrd", data, chunk_rows=100)
     here = [RankRLS("auto", rule=rule).fit(one) for one in (data, on_disk)]
     there = DaskRanker(RankRLS("auto", rule=rule), client, timeout=HANG).fit(tmp_path / "rows.mrd")
-    assert_one_choice([*here, there.ranker_])
+    assert_one_choice([*here, there.estimator_])
 
 
 @pytest.mark.parametrize("penalty", [{"l1_ratio": 0.7}, {"bounds": (0, None)}], ids=["l1", "bounds"])
@@ -79,10 +79,10 @@ def test_sparse_and_bounded_least_squares_are_certified_on_workers(client, tmp_p
     write_dataset(tmp_path / "rows.mrd", data, chunk_rows=100)
     here = RankRLS(0.05, tol=1e-4, **penalty).fit(data)
     there = DaskRanker(RankRLS(0.05, tol=1e-4, **penalty), client, timeout=HANG).fit(tmp_path / "rows.mrd")
-    for one, other in ((here, there.ranker_), (there.ranker_, here)):
+    for one, other in ((here, there.estimator_), (there.estimator_, here)):
         assert one.gap_ <= 1e-4
         assert one.lower_bound_ <= other.objective_ * (1 + 1e-12)
-    assert there.ranker_.solver_ == "lbfgs"
+    assert there.estimator_.solver_ == "lbfgs"
     found = RankRLS("auto", **penalty).fit(data), RankRLS("auto", **penalty).fit(afar(data, 4))
     assert all(one.gap_ <= 1e-3 for one in found)
     # Models of both are within tol of the same optima, which leaves a pair or two open.

@@ -55,7 +55,7 @@ def test_workers_give_the_bits_of_the_serial_engine_with_penalties(client, tmp_p
             here = RANKERS[name](**penalty).fit(data, **given)
             one_by_one = RANKERS[name](**penalty).fit(serially(tmp_path / "rows.mrd"), **given)
             ranker = DaskRanker(RANKERS[name](**penalty), client, timeout=HANG)
-            there = ranker.fit(tmp_path / "rows.mrd", **given).ranker_
+            there = ranker.fit(tmp_path / "rows.mrd", **given).estimator_
             np.testing.assert_array_equal(there.coef_, one_by_one.coef_)
             within_certificates(here, there)
 

@@ -174,7 +174,9 @@ def test_features_that_the_model_does_not_know(dask, tmp_path):
     assert run(*command, *dask, "--ignore-unknown") == run(*command, "--ignore-unknown")
 
 
-def test_a_training_that_ctrl_c_stops_goes_on(dask, tmp_path):
+@pytest.mark.parametrize("stopped_by", ["SIGINT", "SIGTERM"])
+def test_a_training_that_a_signal_stops_goes_on(dask, tmp_path, stopped_by):
+    """Ctrl-C, and what SLURM and Kubernetes send before they kill."""
     command = ["train", "a.mrd", "--alpha", "1e-2", "--tol", "1e-3", "--solver", "bundle", *dask]
     run(*command, "-o", tmp_path / "whole.mrk", "--checkpoint", tmp_path / "whole")
     size = os.path.getsize(tmp_path / "whole")
@@ -183,7 +185,7 @@ def test_a_training_that_ctrl_c_stops_goes_on(dask, tmp_path):
         "write = j.Journal._write\n"
         "def stop(journal, record):\n"
         "    write(journal, record)\n"
-        "    if journal._number == 5: os.kill(os.getpid(), signal.SIGINT)\n"
+        f"    if journal._number == 5: os.kill(os.getpid(), signal.{stopped_by})\n"
         "j.Journal._write = stop\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "sys.exit(c.main(sys.argv[1:]))\n"
@@ -194,7 +196,7 @@ def test_a_training_that_ctrl_c_stops_goes_on(dask, tmp_path):
         [sys.executable, "-c", interrupting, *arguments], capture_output=True, text=True, timeout=HANG
     )
     assert (done.returncode, done.stdout, done.stderr.lstrip()) == (
-        130,
+        {"SIGINT": 130, "SIGTERM": 143}[stopped_by],
         "",
         "Interrupted; no model was written. To go on there, give the same command with --resume "
         f"{journal} in place of --checkpoint.\n",
@@ -280,11 +282,11 @@ def test_a_scheduler_without_workers_is_waited_for_and_told_of(monkeypatch):
 
 def test_a_warm_start_begins_where_the_last_training_ended(client):
     cold = DaskRanker(RankSVM(alpha=1e-2, tol=1e-4, warm_start=True), client, timeout=HANG)
-    first = cold.fit("a.mrd").ranker_
-    again = cold.fit("a.mrd").ranker_
+    first = cold.fit("a.mrd").estimator_
+    again = cold.fit("a.mrd").estimator_
     assert again.n_passes_ < first.n_passes_
     from_sample = RankSVM(alpha=1e-2, tol=1e-4, warm_start=True).fit(load_letor("a.txt"))
-    begun = DaskRanker(from_sample, client, timeout=HANG).fit("a.mrd").ranker_
+    begun = DaskRanker(from_sample, client, timeout=HANG).fit("a.mrd").estimator_
     assert begun.n_passes_ < first.n_passes_
     assert begun.objective_ == pytest.approx(first.objective_, rel=2e-4)
 
@@ -294,7 +296,7 @@ def test_a_ranker_measures_on_workers(client):
     data = load_letor("a.txt")
     found = ranker.evaluate("a.mrd", metrics=["ndcg@5", "map"], flavor="letor")
     expected = evaluate(
-        data.y, ranker.ranker_.predict(data), qid=data.qid, metrics=["ndcg@5", "map"], flavor="letor"
+        data.y, ranker.estimator_.predict(data), qid=data.qid, metrics=["ndcg@5", "map"], flavor="letor"
     )
     assert dict(found) == dict(expected)
     with pytest.raises(MarginRankError, match="Put it into a list, and each file becomes a chunk"):
