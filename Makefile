@@ -18,7 +18,7 @@ NATIVE_BUILD ?= build/native-tests
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: demo test setup lint types layers native-test python-test certificates mutants stub stub-check bench clean
-.PHONY: browser faults fuzz portability portability-share versions
+.PHONY: browser faults fuzz load portability portability-share sanitize versions
 
 demo: setup
 	$(BIN)/python examples/demo.py
@@ -91,6 +91,14 @@ browser: setup
 # Memory, threads and files that fail, one call after the other; FAULTS="--only convert --kind write" for some of them.
 faults: setup
 	$(BIN)/python tests/faults/inject.py $(FAULTS)
+
+# The Python tests with a module that has sanitizers, the C++ tests under ThreadSanitizer; SANITIZE="--only threads" for one.
+sanitize: setup
+	$(BIN)/python tools/sanitize.py $(SANITIZE)
+
+# A thousand fits and ten thousand predictions that must not grow; work at once with the same bits.
+load: setup
+	MARGINRANK_LOAD=1 $(BIN)/python -m pytest -q tests/load
 
 # Kernels and readers of files, a minute each; FUZZ_SECONDS=1800 for more, FUZZ=--keep adds to the corpus.
 FUZZ_SECONDS ?= 60
