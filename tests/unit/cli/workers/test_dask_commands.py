@@ -124,6 +124,31 @@ def test_training_reaches_the_optimum_of_the_plain_one(source, dask, tmp_path):
     )
 
 
+@pytest.mark.parametrize("source", [["a.mrd"], PARTS], ids=["data set", "files"])
+def test_offsets_go_over_workers(source, dask, tmp_path):
+    offset = np.random.default_rng(1).normal(size=360)
+    held = np.random.default_rng(2).normal(size=100)
+    np.savetxt(tmp_path / "offset", offset, fmt="%.17g")
+    np.savetxt(tmp_path / "held", held, fmt="%.17g")
+    options = ["--alpha", "1e-2", "--tol", "1e-6", "--json", "--offset", tmp_path / "offset"]
+    here = json.loads(run("train", "a.txt", "-o", tmp_path / "here.mrk", *options))
+    given = ["--validate", "narrow.mrd", "--eval-offset", tmp_path / "held", "-m", "ndcg@10"]
+    there = json.loads(run("train", *source, "-o", tmp_path / "there.mrk", *options, *given, *dask))
+    assert there["objective"] == pytest.approx(here["objective"], rel=2e-6)
+    plain = json.loads(run("train", "a.txt", "-o", tmp_path / "plain.mrk", *options[:-2]))
+    assert abs(plain["objective"] / here["objective"] - 1.0) > 1e-3  # so the offset does count
+    # Validation scores are on top of the offset.
+    narrow, model = open_dataset("narrow.mrd").in_memory(), RankingModel.load(tmp_path / "there.mrk")
+    scores = np.pad(narrow.X, ((0, 0), (0, 1))) @ model.coef + held
+    wanted = evaluate(narrow.y, scores, qid=narrow.qid, metrics=["ndcg@10"])
+    assert there["validation"]["metrics"]["ndcg@10"] == pytest.approx(wanted["ndcg@10"], abs=1e-9)
+
+
+def test_a_column_as_offset_is_refused_on_workers(dask, tmp_path):
+    sentence = refused("train", "a.mrd", "-o", tmp_path / "m.mrk", "--offset", "1", *dask)
+    assert "--offset of data on disk must be a file with one score a line." in sentence
+
+
 def test_weights_pairs_and_methods_go_over_workers(dask, tmp_path):
     (tmp_path / "w").write_text("".join(f"{1 + k % 3}\n" for k in range(360)))
     (tmp_path / "p.csv").write_text("".join(f"D{k},D{k + 200}\n" for k in range(100)))
