@@ -4,7 +4,7 @@ A report on 10,000 queries of 10 rows, three models and three metrics, opened in
 browser``; without it that figure is left out); and a model of 100 answers about 5,000 items of 30 features,
 refitted after one more. Goals: 6 MB, 2 s, 300 ms::
 
-    python benchmarks/pages.py
+    python benchmarks/page_costs.py
 """
 
 from __future__ import annotations
