@@ -43,6 +43,7 @@ ORACLES = {
     "QuerySelection": "native/tests/test_query_selection.cpp",
     "RowFile": "native/tests/test_row_file.cpp",
     "exponentials": "native/tests/test_exponential.cpp",
+    "RowMatrix": "tests/contract/test_designs.py",
     "RowProductF32": "native/tests/test_row_product.cpp",
     "RowProductF64": "native/tests/test_row_product.cpp",
     "SmoothedHinge": "native/tests/test_smoothed_hinge.cpp",

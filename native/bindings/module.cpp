@@ -1,4 +1,5 @@
-// The extension module, compiled once for any processor and once for wide registers.
+// The extension module, compiled once for any processor and once for wide registers; the latter has only what gains
+// from them.
 #include "common.hpp"
 
 #include <exception>
@@ -32,9 +33,11 @@ NB_MODULE(MARGINRANK_MODULE, m) {
     m.doc() = "Compiled kernels of marginrank; import them through marginrank._kernels.";
     m.def("has_wide_registers", &has_wide_registers);
     nb::register_exception_translator(translate_bad_alloc);
+#if !defined(MARGINRANK_WIDE)
     bind_checks(m);
-    bind_kernel_path(m);
     bind_letor(m);
+#endif
+    bind_kernel_path(m);
     bind_losses(m);
     bind_selection(m);  // before the matrices, whose methods take one
     bind_matrices(m);

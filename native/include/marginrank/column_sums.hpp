@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "marginrank/column_fields.hpp"
@@ -26,20 +27,20 @@ namespace kernels {
 template <bool kByQuery, class Matrix>
 std::int64_t sum_columns(const Crew& crew, const Matrix& X, RowList rows, const SummedRows& given, double* out) {
     using Sums = ColumnSums<Matrix, kByQuery>;
-    std::vector<std::vector<Sums>> by_worker(static_cast<std::size_t>(crew.threads()));
+    std::vector<std::unique_ptr<Sums>> by_worker(static_cast<std::size_t>(crew.threads()));
     crew.run(given.n_blocks, [&](std::int64_t b, int worker) {
         auto& own = by_worker[static_cast<std::size_t>(worker)];
-        if (own.empty()) own.emplace_back(X.n_cols);
+        if (!own) own = std::make_unique<Sums>(X.n_cols);
         const std::int64_t begin = given.block_ptr[b], end = given.block_ptr[b + 1];
-        own.front().begin(given, begin, end, out + b * kColumnFields * X.n_cols);
+        own->begin(given, begin, end, out + b * kColumnFields * X.n_cols);
         for_each_piece(X, rows, begin, end, [&](const Matrix& piece, RowList list, std::int64_t from, std::int64_t to) {
-            own.front().take(piece, list, given, from, to);
+            own->take(piece, list, given, from, to);
         });
-        own.front().end(begin, end);
+        own->end(begin, end);
     });
     std::int64_t longest = 0;
     for (const auto& own : by_worker)
-        for (const auto& sums : own) longest = std::max(longest, sums.longest());
+        if (own) longest = std::max(longest, own->longest());
     return longest;
 }
 

@@ -13,12 +13,13 @@
 namespace marginrank {
 namespace kernels {
 
-// Dense rows, tile by tile of columns: sums stay in registers over a strip of rows, which the cache holds.
-template <class Real, bool kByQuery>
-class ColumnSums<DenseMatrix<Real>, kByQuery> {
+// Dense rows, tile by tile of columns: sums stay in registers over a strip of rows, which the cache holds. Whether there
+// are queries is asked at the end of a strip only.
+template <class Real>
+class DenseColumnSums {
 public:
-    explicit ColumnSums(std::int64_t n_cols)
-        : n_cols_(n_cols), scratch_(static_cast<std::size_t>(6 * n_cols), 0.0), longest_(n_cols) {}
+    DenseColumnSums(std::int64_t n_cols, bool by_query)
+        : by_query_(by_query), n_cols_(n_cols), scratch_(static_cast<std::size_t>(6 * n_cols), 0.0), longest_(n_cols) {}
 
     std::int64_t longest() const { return longest_; }
 
@@ -30,8 +31,8 @@ public:
         block_weight_ = query_weight_ = segment_weight_ = 0.0;
         in_segment_ = 0;
         end_ = end;
-        if (kByQuery) query_ = given.query_at(begin);
-        query_end_ = kByQuery ? given.query_ptr[query_ + 1] : end;
+        if (by_query_) query_ = given.query_at(begin);
+        query_end_ = by_query_ ? given.query_ptr[query_ + 1] : end;
     }
 
     void take(const DenseMatrix<Real>& X, RowList rows, const SummedRows& given, std::int64_t from, std::int64_t to) {
@@ -143,15 +144,22 @@ private:
             });
         }
         query_weight_ = 0.0;
-        while (kByQuery && query_end_ < end_ && given.query_ptr[query_ + 1] <= query_end_) ++query_;
-        if (kByQuery) query_end_ = given.query_ptr[query_ + 1];
+        while (by_query_ && query_end_ < end_ && given.query_ptr[query_ + 1] <= query_end_) ++query_;
+        if (by_query_) query_end_ = given.query_ptr[query_ + 1];
     }
 
+    bool by_query_;
     std::int64_t n_cols_;
     AlignedVector<double> scratch_;
     double* out_ = nullptr;
     double block_weight_ = 0.0, query_weight_ = 0.0, segment_weight_ = 0.0;
     std::int64_t in_segment_ = 0, query_ = 0, query_end_ = 0, end_ = 0, longest_;
+};
+
+template <class Real, bool kByQuery>
+class ColumnSums<DenseMatrix<Real>, kByQuery> : public DenseColumnSums<Real> {
+public:
+    explicit ColumnSums(std::int64_t n_cols) : DenseColumnSums<Real>(n_cols, kByQuery) {}
 };
 
 }  // namespace kernels

@@ -6,7 +6,7 @@
 //
 // Where there is a shift, one number for each column is subtracted from its stored entries on the way, in float64:
 // a common offset changes no ranking, and would drown the rest in its rounding. Data without offsets have kernels
-// without a subtraction.
+// without a subtraction. The products are not inlined: they are called once for a piece, and every pass would have a copy.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "marginrank/function_ref.hpp"
 #include "marginrank/parallel.hpp"
 #include "marginrank/row_file.hpp"
 #include "marginrank/simd.hpp"
@@ -155,7 +156,7 @@ struct DenseMatrix {
         kernels::with_shift(shift, [&](const auto& less) { scores(less, rows, begin, end, w, out); });
     }
     template <class Less>
-    void scores(const Less& less, RowList rows, std::int64_t begin, std::int64_t end, const double* w,
+    [[gnu::noinline]] void scores(const Less& less, RowList rows, std::int64_t begin, std::int64_t end, const double* w,
                 double* out) const {
         const bool ahead = prefetches();
         for (std::int64_t k = begin; k < end; k += 4) {
@@ -173,7 +174,7 @@ struct DenseMatrix {
         kernels::with_shift(shift, [&](const auto& less) { add_adjoint(less, rows, begin, end, g, sum); });
     }
     template <class Less>
-    void add_adjoint(const Less& less, RowList rows, std::int64_t begin, std::int64_t end, const double* g,
+    [[gnu::noinline]] void add_adjoint(const Less& less, RowList rows, std::int64_t begin, std::int64_t end, const double* g,
                      double* sum) const {
         const bool ahead = prefetches();
         for (std::int64_t k = begin; k < end; k += 4) {
@@ -263,7 +264,7 @@ struct CsrMatrix {
         kernels::with_shift(shift, [&](const auto& less) { scores(less, rows, begin, end, w, out); });
     }
     template <class Less>
-    void scores(const Less& less, RowList rows, std::int64_t begin, std::int64_t end, const double* w,
+    [[gnu::noinline]] void scores(const Less& less, RowList rows, std::int64_t begin, std::int64_t end, const double* w,
                 double* out) const {
         const auto term = [&](std::int64_t s) {
             const Index j = indices[s];
@@ -289,7 +290,7 @@ struct CsrMatrix {
         kernels::with_shift(shift, [&](const auto& less) { add_adjoint(less, rows, begin, end, g, sum); });
     }
     template <class Less>
-    void add_adjoint(const Less& less, RowList rows, std::int64_t begin, std::int64_t end, const double* g,
+    [[gnu::noinline]] void add_adjoint(const Less& less, RowList rows, std::int64_t begin, std::int64_t end, const double* g,
                      double* sum) const {
         for (std::int64_t k = begin; k < end; ++k) {
             const double gk = g[k];
@@ -306,8 +307,13 @@ struct CsrMatrix {
 
 // Calls use(view, list, from, to) for [begin, end), in pieces that a core's cache holds where the rows lie in a
 // file; the list says where the rows of the loss are in the view.
-template <class Matrix, class Use>
-void for_each_piece(const Matrix& X, RowList rows, std::int64_t begin, std::int64_t end, Use&& use) {
+template <class Matrix>
+struct PieceVisitor {  // a struct, so that Matrix is not deduced from the lambda
+    using Use = FunctionRef<void(const Matrix&, RowList, std::int64_t, std::int64_t)>;
+};
+template <class Matrix>
+void for_each_piece(const Matrix& X, RowList rows, std::int64_t begin, std::int64_t end,
+                    typename PieceVisitor<Matrix>::Use use) {
     if (X.file == nullptr) return use(X, rows, begin, end);
     for (std::int64_t k = begin, stop; k < end; k = stop) {
         stop = X.piece_end(rows, k, end);

@@ -81,9 +81,10 @@ inline double brute_rows4(const double* s, const double* w, const double* u, std
     return Term::kCosts ? sum4(costs) : 0.0;
 }
 
-// Every n_blocks-th group of four higher rows, from `block` on: all blocks have about the same work.
+// Every n_blocks-th group of four higher rows, from `block` on: all blocks have about the same work. Not inlined: there is
+// one of it for each kind of term, and it is called once for a query or block.
 template <class Term, bool Weighted, class Maker = Make<Term>>
-inline double brute_levels(const double* s, const double* w, const double* u, const std::int32_t* level,
+[[gnu::noinline]] double brute_levels(const double* s, const double* w, const double* u, const std::int32_t* level,
                            std::int32_t n_levels, std::int64_t block, std::int64_t n_blocks, double* up,
                            double* down, const Maker& make = {}) {
     double total = 0.0;

@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "marginrank/function_ref.hpp"
+
 namespace marginrank {
 
 // Thrown by a kernel that was told to stop: what it has computed so far is of no use.
@@ -37,8 +39,7 @@ public:
     // Calls task(block, worker) once for each block; worker is below threads(). The first exception
     // of a task (memory, in practice) stops the others and is thrown again here; Cancelled is thrown where
     // some blocks were left out.
-    template <class Task>
-    void run(std::int64_t n_blocks, Task&& task) const {
+    void run(std::int64_t n_blocks, FunctionRef<void(std::int64_t, int)> task) const {
         std::atomic<std::int64_t> next{0};
         std::exception_ptr failure;
         std::mutex failure_lock;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "marginrank/function_ref.hpp"
 #include "marginrank/matrix.hpp"
 #include "marginrank/parallel.hpp"
 #include "marginrank/query_loss.hpp"
@@ -47,8 +49,8 @@ void multiply(const Crew& crew, const Matrix& X, RowList rows, std::int64_t n, c
 
 // Adds the partial sums up into the first, in a fixed binary tree over the blocks; take(from, to) is called for
 // each finished part of it.
-template <class Take>
-void combine_parts(const Crew& crew, double* partial, std::int64_t n_blocks, std::int64_t n, Take&& take) {
+inline void combine_parts(const Crew& crew, double* partial, std::int64_t n_blocks, std::int64_t n,
+                          FunctionRef<void(std::int64_t, std::int64_t)> take) {
     const std::int64_t n_parts = n_blocks * n < 262144 ? 1 : std::min<std::int64_t>(16, n / 1024 + 1);
     crew.run(n_parts, [&](std::int64_t part, int) {
         const std::int64_t from = block_bound(n, n_parts, part), to = block_bound(n, n_parts, part + 1);
@@ -88,28 +90,41 @@ struct QueryRange {
     std::int64_t first, last;
 };
 
+// What a fused pass needs besides the matrix: the rows of the queries in range, counted from the first of them, the
+// first query of each block, room for each worker, and a value for each block.
+struct FusedPass {
+    std::int64_t base;
+    std::vector<std::int64_t> local, first;
+    std::vector<std::unique_ptr<QueryScratch>> scratch;
+    std::vector<double> values;
+
+    FusedPass(const QueryLoss& loss, QueryRange range, std::int64_t n_blocks, int threads)
+        : base(loss.query_ptr()[range.first]), values(static_cast<std::size_t>(n_blocks), 0.0) {
+        for (std::int64_t q = range.first; q <= range.last; ++q) local.push_back(loss.query_ptr()[q] - base);
+        first = query_blocks(local.data(), range.last - range.first, n_blocks);
+        for (int worker = 0; worker < threads; ++worker) scratch.push_back(loss.make_scratch());
+    }
+};
+
+// What a pass does with a query: its value, from the scores to the gradient.
+using VisitOfQuery = FunctionRef<double(std::int64_t, QueryScratch&)>;
+
 // Runs visit(q, scratch) for the queries of each chunk between the chunk's scores and its adjoint.
 // The rows of X are those of the queries in range; scores and gradient span all rows of the loss.
 // Returns the sum of what visit returned.
-template <class Matrix, class Visit>
+template <class Matrix>
 double fused_pass(const Crew& crew, const Matrix& X, RowList rows, const QueryLoss& loss, QueryRange range,
                   const double* w, double* scores, double* gradient, std::int64_t n_blocks, double* partial,
-                  double* out, Visit&& visit) {
-    const std::int64_t base = loss.query_ptr()[range.first];
-    std::vector<std::int64_t> local(static_cast<std::size_t>(range.last - range.first) + 1);
-    for (std::size_t q = 0; q < local.size(); ++q)
-        local[q] = loss.query_ptr()[range.first + static_cast<std::int64_t>(q)] - base;
-    const std::int64_t* ptr = local.data();
-    const auto first = query_blocks(ptr, range.last - range.first, n_blocks);
-    std::vector<std::unique_ptr<QueryScratch>> scratch(static_cast<std::size_t>(crew.threads()));
-    for (auto& s : scratch) s = loss.make_scratch();
-    std::vector<double> values(static_cast<std::size_t>(n_blocks), 0.0);
+                  double* out, VisitOfQuery visit) {
+    FusedPass pass(loss, range, n_blocks, crew.threads());
+    const std::int64_t base = pass.base, *ptr = pass.local.data();
     crew.run(n_blocks, [&](std::int64_t b, int worker) {
         double* sum = partial + b * X.n_cols;
         std::fill(sum, sum + X.n_cols, 0.0);
         double value = 0.0;
-        const std::int64_t last = first[static_cast<std::size_t>(b) + 1];
-        for (std::int64_t q = first[static_cast<std::size_t>(b)]; q < last;) {
+        QueryScratch& scratch = *pass.scratch[static_cast<std::size_t>(worker)];
+        const std::int64_t last = pass.first[static_cast<std::size_t>(b) + 1];
+        for (std::int64_t q = pass.first[static_cast<std::size_t>(b)]; q < last;) {
             std::int64_t stop = q + 1;
             while (stop < last && X.is_piece(rows, ptr[q], ptr[stop + 1])) ++stop;
             Matrix piece =
@@ -117,21 +132,21 @@ double fused_pass(const Crew& crew, const Matrix& X, RowList rows, const QueryLo
             const RowList list = piece.listed(rows);
             piece.scores(list, ptr[q], ptr[stop], w, scores + base);
             piece.mark_cached();
-            for (std::int64_t k = q; k < stop; ++k) value += visit(range.first + k, *scratch[static_cast<std::size_t>(worker)]);
+            for (std::int64_t k = q; k < stop; ++k) value += visit(range.first + k, scratch);
             piece.add_adjoint(list, ptr[q], ptr[stop], gradient + base, sum);
             q = stop;
         }
-        values[static_cast<std::size_t>(b)] = value;
+        pass.values[static_cast<std::size_t>(b)] = value;
     });
     combine(crew, partial, n_blocks, X.n_cols, out);
-    return tree_sum(values.data(), n_blocks);
+    return tree_sum(pass.values.data(), n_blocks);
 }
 
 // The same over all queries of the loss.
-template <class Matrix, class Visit>
+template <class Matrix>
 double fused_pass(const Crew& crew, const Matrix& X, RowList rows, const QueryLoss& loss, const double* w,
                   double* scores, double* gradient, std::int64_t n_blocks, double* partial, double* out,
-                  Visit&& visit) {
+                  VisitOfQuery visit) {
     return fused_pass(crew, X, rows, loss, QueryRange{0, loss.n_queries()}, w, scores, gradient, n_blocks, partial,
                       out, visit);
 }

@@ -7,29 +7,42 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "marginrank/matrix.hpp"
 
 namespace marginrank {
 
+// Whatever the matrix is stored as: a call for each query is nothing beside its rows.
+class OpenQuery {
+public:
+    virtual ~OpenQuery() = default;
+    virtual void open(std::int64_t begin, std::int64_t end) = 0;
+    // out[k] = sum of weights[s] times the entry in columns[s]: the scores of the rows by a model of few features.
+    virtual void scores(const std::int64_t* columns, const double* weights, std::int64_t count, double* out) = 0;
+    // sums[s n + j] += coefficients[s][k] x_kj, s < 2, n the number of columns.
+    virtual void add_two(const double* const* coefficients, double* sums) const = 0;
+    // squares[j] += weight[k] x_kj^2.
+    virtual void add_squares(const double* weight, double* squares) const = 0;
+};
+
 template <class Matrix>
 class QueryRows;
 
 template <class Real>
-class QueryRows<DenseMatrix<Real>> {
+class QueryRows<DenseMatrix<Real>> final : public OpenQuery {
 public:
     QueryRows(const DenseMatrix<Real>& X, RowList rows) : X_(X), rows_(rows), first_(static_cast<std::size_t>(X.n_cols)) {}
 
-    void open(std::int64_t begin, std::int64_t end) {
+    void open(std::int64_t begin, std::int64_t end) override {
         begin_ = begin;
         end_ = end;
         const Real* x = X_.row(rows_[begin]);
         for (std::size_t j = 0; j < first_.size(); ++j) first_[j] = static_cast<double>(x[j]);
     }
 
-    // out[k] = sum of weights[s] times the entry in columns[s]: the scores of the rows by a model of few features.
-    void scores(const std::int64_t* columns, const double* weights, std::int64_t count, double* out) {
+    void scores(const std::int64_t* columns, const double* weights, std::int64_t count, double* out) override {
         for (std::int64_t k = begin_; k < end_; ++k) {
             const Real* x = X_.row(rows_[k]);
             const auto term = [&](std::int64_t s) {
@@ -49,27 +62,24 @@ public:
         }
     }
 
-    // sums[s n + j] += coefficients[s][k] x_kj, s < n_sums, n the number of columns.
-    template <int n_sums>
-    void add(const double* const* coefficients, double* sums) const {
+    void add_two(const double* const* coefficients, double* sums) const override {
         const std::int64_t n = X_.n_cols;
         const kernels::ColumnShift less{first_.data()};
         const bool ahead = X_.prefetches();
         for (std::int64_t k = begin_; k < end_; k += 4) {
             const std::int64_t width = end_ - k < 4 ? end_ - k : 4;
             const Real* x[4];
-            double four[n_sums][4];
+            double four[kSums][4];
             for (int r = 0; r < 4; ++r) {
                 x[r] = X_.row(rows_[k + (r < width ? r : 0)]);
-                for (int s = 0; s < n_sums; ++s) four[s][r] = r < width ? coefficients[s][k - begin_ + r] : 0.0;
+                for (int s = 0; s < kSums; ++s) four[s][r] = r < width ? coefficients[s][k - begin_ + r] : 0.0;
             }
             if (ahead) X_.prefetch(rows_, k + 4, end_);
-            add_four<n_sums>(x, less, four, n, sums);
+            add_four(x, less, four, n, sums);
         }
     }
 
-    // squares[j] += weight[k] x_kj^2.
-    void add_squares(const double* weight, double* squares) const {
+    void add_squares(const double* weight, double* squares) const override {
         const kernels::ColumnShift less{first_.data()};
         const std::int64_t n = X_.n_cols;
         for (std::int64_t k = begin_; k < end_; ++k) {
@@ -85,20 +95,21 @@ public:
     }
 
 private:
-    template <int n_sums>
+    static constexpr int kSums = 2;
+
     static void add_four(const Real* const* x, const kernels::ColumnShift& less, const double (*c)[4], std::int64_t n,
                          double* sums) {
         std::int64_t j = 0;
         for (; j + 4 <= n; j += 4) {
             const Real4 v0 = less.load(x[0], j), v1 = less.load(x[1], j), v2 = less.load(x[2], j),
                         v3 = less.load(x[3], j);
-            for (int s = 0; s < n_sums; ++s) {
+            for (int s = 0; s < kSums; ++s) {
                 double* to = sums + s * n + j;
                 store4(to, load4(to) + ((c[s][0] * v0 + c[s][1] * v1) + (c[s][2] * v2 + c[s][3] * v3)));
             }
         }
         for (; j < n; ++j)
-            for (int s = 0; s < n_sums; ++s)
+            for (int s = 0; s < kSums; ++s)
                 sums[s * n + j] += (c[s][0] * less.at(x[0], j) + c[s][1] * less.at(x[1], j)) +
                                    (c[s][2] * less.at(x[2], j) + c[s][3] * less.at(x[3], j));
     }
@@ -110,16 +121,16 @@ private:
 };
 
 template <class Real, class Index>
-class QueryRows<CsrMatrix<Real, Index>> {
+class QueryRows<CsrMatrix<Real, Index>> final : public OpenQuery {
 public:
     QueryRows(const CsrMatrix<Real, Index>& X, RowList rows) : X_(X), rows_(rows) {}
 
-    void open(std::int64_t begin, std::int64_t end) {
+    void open(std::int64_t begin, std::int64_t end) override {
         begin_ = begin;
         end_ = end;
     }
 
-    void scores(const std::int64_t* columns, const double* weights, std::int64_t count, double* out) {
+    void scores(const std::int64_t* columns, const double* weights, std::int64_t count, double* out) override {
         weight_.resize(static_cast<std::size_t>(X_.n_cols), 0.0);
         for (std::int64_t s = 0; s < count; ++s) weight_[static_cast<std::size_t>(columns[s])] = weights[s];
         std::fill(out, out + (end_ - begin_), 0.0);
@@ -127,14 +138,13 @@ public:
         for (std::int64_t s = 0; s < count; ++s) weight_[static_cast<std::size_t>(columns[s])] = 0.0;
     }
 
-    template <int n_sums>
-    void add(const double* const* coefficients, double* sums) const {
+    void add_two(const double* const* coefficients, double* sums) const override {
         each([&](std::int64_t k, std::int64_t j, double x) {
-            for (int s = 0; s < n_sums; ++s) sums[s * X_.n_cols + j] += coefficients[s][k] * x;
+            for (int s = 0; s < 2; ++s) sums[s * X_.n_cols + j] += coefficients[s][k] * x;
         });
     }
 
-    void add_squares(const double* weight, double* squares) const {
+    void add_squares(const double* weight, double* squares) const override {
         each([&](std::int64_t k, std::int64_t j, double x) { squares[j] += weight[k] * x * x; });
     }
 

@@ -20,6 +20,7 @@
 #include <memory>
 #include <vector>
 
+#include "marginrank/function_ref.hpp"
 #include "marginrank/matrix.hpp"
 #include "marginrank/parallel.hpp"
 #include "marginrank/query_rows.hpp"
@@ -64,6 +65,29 @@ public:
     // Reads X; errors[j] becomes the sum over queries of the held-out error with column j alone.
     template <class Matrix>
     void begin(const Crew& crew, const Matrix& X, RowList rows, double* errors) {
+        begin(crew, [&]() -> Reader { return std::make_unique<QueryRows<Matrix>>(X, rows); }, errors);
+    }
+
+    // Chooses a column; errors as above, with it and each further one.
+    template <class Matrix>
+    void choose(const Crew& crew, const Matrix& X, RowList rows, std::int64_t column, double* errors) {
+        choose(crew, [&]() -> Reader { return std::make_unique<QueryRows<Matrix>>(X, rows); }, column, errors);
+    }
+
+private:
+    // Relative to the squares of a column: less is rounding of what the chosen ones have in common with it.
+    static constexpr double kRounding = 1e-13;
+
+    struct Scratch {
+        Vector x, t, a, b, sums, v, h, small, model;
+        std::vector<std::int64_t> columns;
+    };
+
+    // Who reads the queries of a matrix; each worker has its own.
+    using Reader = std::unique_ptr<OpenQuery>;
+    using NewReader = FunctionRef<Reader()>;
+
+    void begin(const Crew& crew, NewReader reader, double* errors) {
         const auto size = compared_.size() * columns();
         for (auto* field : {&d_, &beta_, &tau_, &rho_, &product_, &projection_}) field->reset(new double[size]);
         rows_of_v_.reset(new double[size * static_cast<std::size_t>(most_)]);
@@ -72,9 +96,8 @@ public:
         length_.assign(compared_.size(), 0.0);
         sums_.assign(2 * columns(), 0.0);
         const double* sums = sums_.data();
-        over_blocks(crew, X, rows, 2, sums_.data(), [&](std::int64_t c, auto& query, Scratch& room, double* partial) {
-            measure(c, query, room, partial);
-        });
+        over_blocks(crew, reader, 2, sums_.data(),
+                    [&](std::int64_t c, OpenQuery& query, Scratch& room, double* partial) { measure(c, query, room, partial); });
         floor_.resize(columns());
         for (std::size_t j = 0; j < columns(); ++j) floor_[j] = std::max(lambda_, kRounding * (lambda_ + sums[j]));
         predict(crew, errors, [&](std::int64_t c, Scratch&) {
@@ -86,25 +109,14 @@ public:
         });
     }
 
-    // Chooses a column; errors as above, with it and each further one.
-    template <class Matrix>
-    void choose(const Crew& crew, const Matrix& X, RowList rows, std::int64_t column, double* errors) {
+    void choose(const Crew& crew, NewReader reader, std::int64_t column, double* errors) {
         sums_.assign(columns(), 0.0);
-        over_blocks(crew, X, rows, 1, sums_.data(), [&](std::int64_t c, auto& query, Scratch& room, double* partial) {
+        over_blocks(crew, reader, 1, sums_.data(), [&](std::int64_t c, OpenQuery& query, Scratch& room, double* partial) {
             project(c, column, query, room, partial);
         });
         predict(crew, errors, [&](std::int64_t c, Scratch& room) { eliminate(c, column, sums_.data(), room); });
         chosen_.push_back(column);
     }
-
-private:
-    // Relative to the squares of a column: less is rounding of what the chosen ones have in common with it.
-    static constexpr double kRounding = 1e-13;
-
-    struct Scratch {
-        Vector x, t, a, b, sums, v, h, small, model;
-        std::vector<std::int64_t> columns;
-    };
 
     std::size_t columns() const { return static_cast<std::size_t>(n_cols_); }
     std::size_t place(std::int64_t c) const { return static_cast<std::size_t>(c) * columns(); }
@@ -128,22 +140,22 @@ private:
     }
 
     // Calls use(c, rows of the query, scratch, partial sums) for each query that has pairs; sums in the order of blocks.
-    template <class Matrix, class Use>
-    void over_blocks(const Crew& crew, const Matrix& X, RowList rows, std::size_t n_sums, double* sums, Use&& use) {
+    void over_blocks(const Crew& crew, NewReader reader, std::size_t n_sums, double* sums,
+                     FunctionRef<void(std::int64_t, OpenQuery&, Scratch&, double*)> use) {
         const std::size_t n_blocks = block_.size() - 1, width = n_sums * columns();
         Vector partial(n_blocks * width, 0.0);
         struct Worker {
-            QueryRows<Matrix> rows;
+            Reader rows;
             Scratch room;
         };
         std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(crew.threads()));
         crew.run(static_cast<std::int64_t>(n_blocks), [&](std::int64_t b, int number) {
             auto& worker = workers[static_cast<std::size_t>(number)];
-            if (!worker) worker.reset(new Worker{QueryRows<Matrix>(X, rows), {}});
+            if (!worker) worker.reset(new Worker{reader(), {}});
             for (std::int64_t c = block_[static_cast<std::size_t>(b)]; c < block_[static_cast<std::size_t>(b) + 1]; ++c) {
                 const auto q = static_cast<std::size_t>(compared_[static_cast<std::size_t>(c)]);
-                worker->rows.open(query_ptr_[q], query_ptr_[q + 1]);
-                use(c, worker->rows, worker->room, partial.data() + static_cast<std::size_t>(b) * width);
+                worker->rows->open(query_ptr_[q], query_ptr_[q + 1]);
+                use(c, *worker->rows, worker->room, partial.data() + static_cast<std::size_t>(b) * width);
             }
         });
         add_blocks(partial, n_blocks, width, sums);
@@ -156,8 +168,7 @@ private:
     }
 
     // Calls prepare for each query, and adds up its error with each column.
-    template <class Prepare>
-    void predict(const Crew& crew, double* errors, Prepare&& prepare) {
+    void predict(const Crew& crew, double* errors, FunctionRef<void(std::int64_t, Scratch&)> prepare) {
         const std::size_t n_blocks = block_.size() - 1, n = columns();
         Vector partial(n_blocks * n, 0.0);
         std::vector<Scratch> rooms(static_cast<std::size_t>(crew.threads()));
@@ -201,8 +212,7 @@ private:
     }
 
     // tau and rho of all columns at the start, where t_j = x_j and r = y.
-    template <class Query>
-    void measure(std::int64_t c, Query& query, Scratch& room, double* partial) {
+    void measure(std::int64_t c, OpenQuery& query, Scratch& room, double* partial) {
         const Rows rows = rows_of(c);
         const std::size_t n = columns(), at = place(c);
         const double first = rows.r[0];
@@ -218,7 +228,7 @@ private:
         error_[rows.q] = error;
         room.sums.assign(3 * n, 0.0);
         const double* both[2] = {rows.weight, room.a.data()};
-        query.template add<2>(both, room.sums.data());
+        query.add_two(both, room.sums.data());
         query.add_squares(rows.weight, room.sums.data() + 2 * n);
         for (std::size_t j = 0; j < n; ++j) {
             const double sum = room.sums[j], squares = room.sums[2 * n + j];
@@ -238,8 +248,7 @@ private:
     double diagonal(std::int64_t c, std::int64_t i) const { return diagonal_[static_cast<std::size_t>(c * most_ + i)]; }
 
     // The rows of the query: t of the column, and what the held-out model leaves of y with it; its products with all columns.
-    template <class Query>
-    void project(std::int64_t c, std::int64_t column, Query& query, Scratch& room, double* partial) {
+    void project(std::int64_t c, std::int64_t column, OpenQuery& query, Scratch& room, double* partial) {
         const Rows rows = rows_of(c);
         const std::size_t n = columns(), at = place(c);
         const std::int64_t k = n_chosen();
@@ -277,7 +286,7 @@ private:
         length_[static_cast<std::size_t>(c)] = length;
         room.sums.assign(2 * n, 0.0);
         const double* both[2] = {room.a.data(), room.b.data()};
-        query.template add<2>(both, room.sums.data());
+        query.add_two(both, room.sums.data());
         for (std::size_t j = 0; j < n; ++j) {
             const double product = room.sums[j] * unit_[j];
             product_[at + j] = product;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "marginrank/matrix.hpp"
@@ -128,11 +129,11 @@ void find_varying_columns(const Crew& crew, const Matrix& X, RowList rows, const
     const std::int64_t n_blocks = std::clamp<std::int64_t>(work / std::max<std::int64_t>(16 * X.n_cols, 65536), 1, 256);
     std::vector<std::atomic<std::uint8_t>> shared(static_cast<std::size_t>(X.n_cols));
     for (std::size_t j = 0; j < shared.size(); ++j) shared[j].store(varies[j], std::memory_order_relaxed);
-    std::vector<std::vector<kernels::OpenColumns<Matrix>>> by_worker(static_cast<std::size_t>(crew.threads()));
+    std::vector<std::unique_ptr<kernels::OpenColumns<Matrix>>> by_worker(static_cast<std::size_t>(crew.threads()));
     crew.run(n_blocks, [&](std::int64_t b, int worker) {
         auto& own = by_worker[static_cast<std::size_t>(worker)];
-        if (own.empty()) own.emplace_back(X.n_cols);
-        auto& columns = own.front();
+        if (!own) own = std::make_unique<kernels::OpenColumns<Matrix>>(X.n_cols);
+        auto& columns = *own;
         columns.open(shared);
         const std::int64_t start = block_bound(n, n_blocks, b), end = block_bound(n, n_blocks, b + 1);
         if (start >= end || !columns.any()) return;
