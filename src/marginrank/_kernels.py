@@ -1,7 +1,8 @@
 """The compiled kernels: the only place that imports the extension modules.
 
-Those that gain from wide registers are compiled twice, for any processor and for one that has them; both give the same
-bits. With ``MARGINRANK_AVX2=0`` in the environment the former are taken everywhere, to see that they do.
+Those that gain from wide registers are compiled twice, for any processor and for one that has them; both
+give the same bits. With ``MARGINRANK_AVX2=0`` in the environment the former are taken everywhere, to see
+that they do.
 """
 
 import os
