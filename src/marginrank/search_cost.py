@@ -61,7 +61,7 @@ def sampled_rows(data: RankingData, entries: int = _ENTRIES) -> Rows | None:
     Examples
     --------
     >>> data = RankingData(np.zeros((3000, 2)), y=np.arange(3000), qid=np.arange(3000) // 3)
-    >>> rows = sampled_rows(data, entries=2400)
+    >>> rows = sampled_rows(data, entries=2000)
     >>> len(rows), rows[:6].tolist()
     (1002, [0, 1, 2, 9, 10, 11])
     """
