@@ -18,7 +18,7 @@ NATIVE_BUILD ?= build/native-tests
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: demo test setup lint types layers native-test python-test certificates mutants stub stub-check bench clean
-.PHONY: browser faults fuzz load portability portability-share sanitize versions
+.PHONY: browser docs faults fuzz load portability portability-share sanitize versions
 
 demo: setup
 	$(BIN)/python examples/demo.py
@@ -99,6 +99,11 @@ sanitize: setup
 # A thousand fits and ten thousand predictions that must not grow; work at once with the same bits.
 load: setup
 	MARGINRANK_LOAD=1 $(BIN)/python -m pytest -q tests/load
+
+# The documentation site in build/docs/html: warnings are errors, and every link within it is followed.
+docs: setup
+	$(BIN)/python -c 'import furo, myst_parser, numpydoc, sphinx' || $(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[docs]"
+	$(BIN)/python tools/docs.py build/docs
 
 # Kernels and readers of files, a minute each; FUZZ_SECONDS=1800 for more, FUZZ=--keep adds to the corpus.
 FUZZ_SECONDS ?= 60
