@@ -134,10 +134,10 @@ def _fuzz_inputs() -> int:
 
 
 def _mutants() -> int:
-    sys.path.insert(0, str(ROOT / "tests"))
-    import mutants
+    sys.path.insert(0, str(ROOT / "tests" / "mutants"))
+    import run_mutants
 
-    return len(mutants.MUTANTS)
+    return len(run_mutants.mutants())
 
 
 def _documented_examples() -> int:

@@ -274,3 +274,10 @@ def test_label_differences_as_magnitudes_give_the_scored_form():
     by_row = LeastSquaresLoss(view_of([m], y), n_threads=1).at(scores)
     assert by_row.value == pytest.approx((m - 1) / (2 * m) * by_pair.value, rel=ROUNDING)
     assert relative_error((m - 1) / (2 * m) * by_pair.gradient, by_row.gradient) < ROUNDING
+
+
+def test_what_rounding_may_do_shrinks_with_the_risk_however_far_scores_reach():
+    loss = QueryCase(None).loss()
+    small, large = (loss.rounding(value, reach=1e3, length=0.0) for value in (1e-12, 1e2))
+    assert 0.0 < small.slope < 1e-5 * large.slope
+    assert 0.0 < small.value < 1e-12 * large.value

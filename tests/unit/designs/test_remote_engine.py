@@ -204,3 +204,10 @@ def test_rows_come_here_when_they_are_asked_for():
     assert there[[]].shape == (0, N_COLS)
     with pytest.raises(MarginRankError, match="all of their columns"):
         there[:, 0]
+
+
+def test_visited_chunks_come_through_the_engine():
+    parts = [np.array([[1.0], [2.0]]), np.array([[3.0]])]
+    X = RemoteMatrix(SerialEngine(parts.__getitem__), np.array([0, 2, 3]), 1, np.dtype("f8"))
+    visited = [chunk for _, chunk in X.visit(X.sections(None))]
+    assert [chunk.tolist() for chunk in visited] == [part.tolist() for part in parts]

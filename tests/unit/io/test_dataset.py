@@ -98,6 +98,10 @@ def test_ids_of_other_kinds_come_back(tmp_path, ids):
 def test_labels_that_are_many_are_described_by_their_range(tmp_path):
     found = write_dataset(tmp_path / "a.mrd", np.ones((50, 1)), np.arange(50) / 2, chunk_rows=20)
     assert found.labels == {"lowest": 0.0, "highest": 24.5}
+    found = write_dataset(tmp_path / "b.mrd", np.ones((21, 1)), np.arange(21), chunk_rows=7)
+    assert found.labels == {"lowest": 0.0, "highest": 20.0}
+    found = write_dataset(tmp_path / "c.mrd", np.ones((20, 1)), np.arange(20), chunk_rows=7)
+    assert found.labels == {str(label): 1 for label in range(20)}
 
 
 def test_pairs_alone_need_no_labels(tmp_path):
@@ -213,6 +217,13 @@ def test_integers_and_texts_are_one_kind_of_id(tmp_path):
     found = write_dataset(tmp_path / "a.mrd", iter(blocks), chunk_rows=1)
     assert found.query_ids.tolist() == ["7", "8"]
     assert found.in_memory().X.ravel().tolist() == [1.0, 3.0, 2.0]
+
+
+def test_a_query_goes_on_where_its_id_becomes_text(tmp_path):
+    blocks = [([[1.0], [2.0]], [0, 1], [6, 7]), ([[3.0], [4.0]], [1, 0], ["7", "x"])]
+    found = write_dataset(tmp_path / "a.mrd", iter(blocks), chunk_rows=9)
+    assert found.query_ids.tolist() == ["6", "7", "x"]
+    assert found.in_memory().query_ptr.tolist() == [0, 1, 3, 4]
 
 
 @pytest.mark.parametrize("packed", [False, True])

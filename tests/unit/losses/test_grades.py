@@ -14,7 +14,7 @@ from marginrank.losses.structured import (
     choose_bins,
     structured_loss,
 )
-from marginrank.losses.structured.discounts import discount_table
+from marginrank.losses.structured.discounts import discount_table, weight_at_stake
 from marginrank.metrics import Metric, evaluate
 
 SIZES = [30, 4, 25, 1, 60, 12]
@@ -120,3 +120,15 @@ def test_many_grades_of_a_long_query_equal_their_binary_losses(target):
         omega = discount[: int((y >= t).sum())].sum() / ideal if target == "ndcg" else 1 / 11
         value += omega * structured_loss(view, target, options=TargetOptions(relevance=t)).at(scores).value
     assert graded.value == pytest.approx(value, rel=1e-11)
+
+
+def test_queries_of_one_row_have_nothing_at_stake_and_those_of_two_have_everything():
+    assert weight_at_stake(np.array([0.25, 0.75]), DISCOUNT, np.array([0, 1, 3])) == 0.75
+
+
+def test_the_highest_label_may_be_a_threshold():
+    # Nearly all that counts lies between the two highest labels.
+    view = view_of([12], [0.0, 1.0] + [2.0] * 5 + [3.0] * 5)
+    gain = np.array([0.0, 0.01, 0.02, 100.0])[view.y.astype(int)]
+    bins = choose_bins(view, gain, DISCOUNT, ndcg=1.0, map=0.0, most=2)
+    assert bins.thresholds == (3.0,)

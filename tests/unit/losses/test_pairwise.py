@@ -277,3 +277,10 @@ def test_mean_error_counts_wrong_pairs_and_half_the_ties(weighting, weight):
     assert loss_of("hinge", view, weighting).mean_error(ranks) == pytest.approx(
         coefficient @ wrong, rel=1e-12
     )
+
+
+def test_a_difference_that_rounds_to_the_margin_is_allowed_for():
+    loss = HingeLoss(view_of([2], [0.0, 1.0]), weighting="pairs", n_threads=1)
+    point = loss.at(np.array([2.0**-54, 1.0]))  # the true loss is 2^-54
+    assert point.value == 0.0
+    assert loss.rounding(point.value, reach=1.0, length=0.0).value >= 2.0**-54

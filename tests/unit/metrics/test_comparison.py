@@ -9,7 +9,7 @@ from scipy import stats
 from marginrank.comparison import compare
 from marginrank.exceptions import MarginRankError
 from marginrank.metrics import evaluate
-from marginrank.metrics.paired_tests import holm
+from marginrank.metrics.paired_tests import holm, run_tests
 
 METRICS = ["ndcg@5", "map", "pairwise_error", "kendall"]
 
@@ -308,3 +308,16 @@ def test_a_comparison_without_intervals_has_a_picture_and_a_wrong_metric_a_sente
     found.plot().savefig(tmp_path / "one.png")
     with pytest.raises(MarginRankError, match="metric must be one of 'mrr'; got 'map'"):
         found.plot("map")
+
+
+def test_the_sample_itself_is_one_draw_of_the_bootstrap():
+    difference = np.array([1.0, 2.0, 3.0])
+    p_values, interval = run_tests(difference, None, tests=("bootstrap",), n_resamples=999, seed=0)
+    assert p_values["bootstrap"] == pytest.approx(2.0 / 1000.0, rel=1e-12)  # no mean of a draw is below 0
+    assert 1.0 <= interval[0] < interval[1] <= 3.0
+
+
+def test_two_queries_are_enough_for_the_bootstrap():
+    p_values, interval = run_tests(np.array([1.0, 2.0]), None, tests=("bootstrap",), n_resamples=199, seed=0)
+    assert p_values["bootstrap"] == pytest.approx(2.0 / 200.0, rel=1e-12)
+    assert interval == (1.0, 2.0)

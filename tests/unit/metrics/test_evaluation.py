@@ -192,3 +192,13 @@ def test_wrong_arguments_are_refused_by_name(message, wrong):
 def test_weights_of_rows_are_refused_with_what_takes_them():
     with pytest.raises(ValueError, match=r"take no sample_weight.*query_weight; metrics.pairwise_error"):
         evaluate(Y, SCORES, qid=QID, sample_weight=np.ones(len(Y)))
+
+
+def test_the_largest_label_may_be_that_of_the_metric():
+    assert evaluate([0, 1], [0.0, 1.0], metrics=["err(max_label=1)"])["err(max_label=1)"] == 0.5
+
+
+@pytest.mark.parametrize("metric", [Metric("ndcg", gain={0: 0.0, 1: 3.0, 2: 7.0}), Metric("err"), "ndcg@2"])
+def test_every_name_of_an_evaluation_is_found_in_it(metric):
+    result = evaluate(Y, SCORES, qid=QID, metrics=[metric])
+    assert [result[name] for name in result] == list(result.values())

@@ -153,3 +153,10 @@ def test_a_name_that_ends_in_minus_counts_empty_queries_as_0_in_every_flavor():
     metric = parse_metric("ndcg@10-", flavor="xgboost")
     assert metric == parse_metric("ndcg(empty=0)@10", flavor="xgboost")
     assert metric.empty == 0
+
+
+@pytest.mark.parametrize("max_label", [7.0, 1e14, 1e15, 1e22, 0.1, 2.5e300])
+def test_numbers_of_any_size_are_spelled_short_and_read_back(max_label):
+    metric = Metric("err", max_label=max_label)
+    assert len(str(metric)) < 40
+    assert parse_metric(str(metric)) == metric

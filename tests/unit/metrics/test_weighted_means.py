@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from marginrank.metrics.bootstrap import mean_interval
 from marginrank.metrics.evaluator import weighted_mean, weighted_means
 from marginrank.training.selection import Search
 
@@ -35,3 +36,14 @@ def test_means_are_those_of_the_definition(values):
 
 def test_nothing_counts_where_all_weights_are_zero():
     assert np.isnan(weighted_means(np.ones((2, 3)), np.zeros(3))).all()
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_intervals_of_means_hold_the_part_of_the_draws_that_is_asked_for(level):
+    values = np.random.default_rng(0).random(40)
+    low, high = mean_interval(values, None, level)
+    rng = np.random.default_rng(1)
+    means = np.array([rng.choice(values, 40).mean() for _ in range(2000)])
+    assert low < values.mean() < high
+    # 2,000 draws on both sides: a share has a standard error of 0.011 at most, and the ends have theirs.
+    assert np.mean((low <= means) & (means <= high)) == pytest.approx(level, abs=0.06)

@@ -7,7 +7,7 @@ import pytest
 from pairwise_problem import random_problem
 
 from marginrank.rounding import PlaneRounding
-from marginrank.solvers.certificate import Certificate
+from marginrank.solvers.certificate import Certificate, relative_gap
 from marginrank.solvers.penalties import SQUARED_NORM
 from marginrank.solvers.planes import CuttingPlanes
 from toy_penalty import BoundedElasticNet
@@ -62,3 +62,15 @@ def test_planes_that_were_found_with_another_penalty_prove_nothing_false():
     certificate.observe(objective.at(np.zeros(1)))
     certificate.report()
     assert certificate.bound <= objective.at(np.array([91.0])).value  # the optimum: 0.1 (0.1 w + 0.9) = 1
+
+
+def test_the_start_is_iteration_zero(certificate):
+    certificate.report()
+    assert certificate.iteration == 0
+    certificate.report()
+    assert certificate.iteration == 1
+
+
+@pytest.mark.parametrize(("upper", "bound"), [(0.0, 0.0), (1.0, 1.0), (1.0, 2.0)])
+def test_what_is_no_larger_than_its_bound_has_no_gap(upper, bound):
+    assert relative_gap(upper, bound) == 0.0

@@ -9,6 +9,7 @@ import pytest
 
 from marginrank import RankSVM
 from marginrank.losses import QUERY_LOSSES
+from marginrank.solvers.exact_newton import _Damping
 from marginrank.solvers.objective import Objective
 
 SMOOTH = [name for name, loss in QUERY_LOSSES.items() if loss.smooth]
@@ -56,3 +57,9 @@ def test_equal_columns_and_rows_have_a_direction() -> None:
     X[:10] = X[0]
     model = RankSVM("squared_hinge", alpha=1e-9, scale=None).fit(X, y, qid=qid)
     assert model.gap_ <= 1e-3
+
+
+def test_a_column_without_curvature_does_not_measure_the_gradient() -> None:
+    damping = _Damping(np.diag([1.0, 0.0]), np.array([1.0, 1e-9]))
+    # Its part of the gradient is rounding; divided by nothing it would be all of the length.
+    np.testing.assert_allclose(damping.of(np.array([1.0, 0.0])), [1.0, 1e-12], rtol=0.2)

@@ -60,3 +60,17 @@ def test_holes_follow_the_unit_of_alpha(unit):
     scaled = lines_of([(unit * alpha, level, np.sqrt(unit) * length) for alpha, level, length in table])
     hole = scaled.hole(*(Node(unit * node.alpha, unit * node.product) for node in (below, above)), EPS)
     assert hole == pytest.approx((unit * expected[0], unit * expected[1]), rel=1e-6)
+
+
+def test_lines_come_after_the_line_zero():
+    lines = lines_of([(0.5, 1.0, 0.0)])
+    assert lines.alphas.tolist() == [1.0, 0.5]
+    assert lines.n_active.tolist() == [0, 1]
+
+
+def test_lines_that_meet_on_the_chord_leave_no_hole(monkeypatch):
+    # One reaches the chord from the left, one from the right, both as far as its middle.
+    missing = {1.0: np.array([-1.0, 1.0]), 3.0: np.array([1.0, -1.0])}
+    lines = LowerLines()
+    monkeypatch.setattr(lines, "_open", lambda node, eps: missing[node.alpha])
+    assert lines.hole(Node(1.0, 1.0), Node(3.0, 3.0), EPS) is None

@@ -296,3 +296,12 @@ def test_rankers_with_another_penalty_are_certified_by_the_same_code(kind, name,
     # What one proves is below what the other found.
     assert results["lbfgs"].bound <= results["bundle"].value
     assert results["bundle"].bound <= results["lbfgs"].value
+
+
+@pytest.mark.parametrize("pays", [False, True])
+def test_curvature_is_all_of_the_hessian_where_that_pays_and_its_diagonal_elsewhere(pays, monkeypatch):
+    objective = Case("split", "squared_hinge").objective()
+    whole = np.eye(N_COLS) if pays else None
+    monkeypatch.setattr(objective.design, "centred_products", lambda *weights: whole, raising=False)
+    monkeypatch.setattr(objective.design, "centred_squares", lambda *weights: np.ones(N_COLS), raising=False)
+    np.testing.assert_array_equal(objective.curvature(), np.eye(N_COLS) if pays else np.ones(N_COLS))

@@ -37,3 +37,8 @@ def test_a_form_among_some_entries_is_that_of_vectors_with_zeros_elsewhere():
         whole[chosen] = part
         np.testing.assert_allclose(form.among(chosen).times(part), form.times(whole)[chosen], rtol=1e-12)
         np.testing.assert_allclose(form.among(chosen).solve(form.among(chosen).times(part)), part, rtol=1e-9)
+
+
+def test_what_rounding_adds_lets_a_singular_matrix_have_a_factor():
+    form = DenseForm(np.ones((2, 2)), 0.0)
+    np.testing.assert_allclose(form.solve(np.array([1.0, 1.0])), [0.5, 0.5], rtol=1e-9)

@@ -185,3 +185,22 @@ def test_interrupt_and_stop_keep_the_iterate():
     assert cg.w.any()
     _, status = run(DenseEquations(), observe=lambda cg: cg.iteration == 1)
     assert status == "stopped"
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 4])
+def test_the_bound_is_that_of_the_residual_at_the_mean_of_the_iterates(max_iter):
+    equations = DenseEquations()
+    cg, _ = run(equations, max_iter=max_iter)
+    for k, alpha in enumerate(ALPHAS):
+        low = cg.low[k]
+        residual = equations.right_side - low @ equations.H - alpha * low
+        at_mean = equations.value(low, alpha) - np.sum(residual**2) / (2.0 * alpha)
+        # Differences of values of 50 are right to a dozen digits.
+        assert cg.values[k] - at_mean == pytest.approx(cg._errors[k], rel=1e-6, abs=1e-10)
+
+
+def test_a_right_side_that_is_lost_in_its_square_is_refused():
+    equations = DenseEquations()
+    equations.right_side *= 1e-200
+    with pytest.raises(FloatingPointError, match="squares to 0"):
+        run(equations)

@@ -107,3 +107,17 @@ def test_no_rows_are_no_work(n_threads):
     assert source.X.sections(np.arange(0)) == []
     assert list(source.X.map_pass(lambda section, loaded, _: loaded, [], n_threads)) == []
     assert source.loaded == []
+
+
+def by_halves(values):
+    """The tree of the kernels: the largest power of two below their number, and the rest."""
+    if len(values) == 1:
+        return values[0]
+    half = 1 << (len(values) - 1).bit_length() - 1
+    return by_halves(values[:half]) + by_halves(values[half:])
+
+
+@pytest.mark.parametrize("n_values", range(1, 20))
+def test_sums_have_the_tree_of_the_kernels(n_values):
+    values = (10.0 ** np.random.default_rng(0).uniform(-8, 8, n_values)).tolist()
+    assert chunks.TreeSum.of(values) == by_halves(values)

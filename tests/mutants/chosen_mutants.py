@@ -1,19 +1,15 @@
-"""Mistakes that the tests must notice: ``make mutants`` makes each of them and runs the test that must fail.
+"""Mistakes chosen by hand, each with the test that must notice it; ``make mutants`` runs them too.
 
-A mutant is a line of the library with one fact of it changed. It is made while the module is imported, so
-that no file changes. To add one, add an entry to ``MUTANTS``; nothing but the entry is needed.
+A mutant is a line of the library with one fact of it changed. To add one, add an entry to ``MUTANTS``;
+nothing but the entry is needed.
 """
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-ROOT = Path(__file__).parents[1]
+from mutant_places import ROOT
 
 
 class Mutant(NamedTuple):
@@ -142,60 +138,15 @@ MUTANTS = {
 }
 
 
-class _Loader(importlib.machinery.SourceFileLoader):
-    """Loads a module from its changed text, and neither reads nor writes compiled files."""
-
-    mutant: Mutant
-
-    def get_data(self, path: Any) -> bytes:
-        text = Path(path).read_text(encoding="utf-8")
-        assert text.count(self.mutant.right) == 1, f"{self.mutant.right!r} must occur once in {path}"
-        return text.replace(self.mutant.right, self.mutant.wrong).encode()
-
-    def path_stats(self, path: Any) -> Any:
-        raise OSError("no compiled file")
-
-
-class _Finder:
-    def __init__(self, mutant: Mutant) -> None:
-        self._mutant = mutant
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != self._mutant.module:
-            return None
-        loader = _Loader(name, str(source_of(self._mutant)))
-        loader.mutant = self._mutant
-        return importlib.util.spec_from_file_location(name, loader.path, loader=loader)
-
-
 def source_of(mutant: Mutant) -> Path:
     """Return the file of a mutant's module."""
     return ROOT / "src" / (mutant.module.replace(".", "/") + ".py")
 
 
-def run_test(name: str) -> int:
-    """Run the test of a mutant in this process, with the mutant in place if it has a name."""
-    import pytest
-
-    mutant = MUTANTS[name.removeprefix("not ")]
-    if not name.startswith("not "):
-        sys.meta_path.insert(0, _Finder(mutant))  # type: ignore[arg-type]
-    return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", str(ROOT / mutant.test)]))
-
-
-def main() -> int:
-    """Print which mutants are noticed, and return how many are not."""
-    survivors = 0
-    for name in MUTANTS:
-        codes = []
-        for case in (f"not {name}", name):
-            done = subprocess.run([sys.executable, __file__, case], capture_output=True, cwd=ROOT)
-            codes.append(done.returncode)
-        noticed = codes == [0, 1]  # the test passes without the mutant, and fails with it
-        survivors += not noticed
-        print(f"{'noticed ' if noticed else 'SURVIVES'}  {name}", flush=True)
-    return survivors
-
-
-if __name__ == "__main__":
-    sys.exit(run_test(sys.argv[1]) if len(sys.argv) > 1 else main())
+def mutated(name: str) -> str:
+    """Return the text of a module with a mistake made."""
+    mutant = MUTANTS[name]
+    text = source_of(mutant).read_text(encoding="utf-8")
+    if text.count(mutant.right) != 1:
+        raise LookupError(f"{mutant.right!r} must occur once in {mutant.module}")
+    return text.replace(mutant.right, mutant.wrong)
