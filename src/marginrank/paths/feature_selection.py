@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from marginrank.training.query_out import QueryOut
 from marginrank.training.selection import DEFAULT_METRIC, Search
 from marginrank.types import Mask
 
+# What "auto" chooses from, and how many in a row that are no better end it.
+_ALPHAS, _WORSE = tuple(10.0**k for k in range(2, -9, -1)), 2
+_HeldOut = TypeVar("_HeldOut")
 _HEADER = f"{'features':>10s} {'error':>12s}"
 
 
@@ -41,7 +44,7 @@ def rank_rls_selection(
     group: Any = None,
     sample_weight: Any = None,
     query_weight: Any = None,
-    alpha: float = 1e-4,
+    alpha: float | Literal["auto"] = 1e-4,
     scale: ScaleSetting | None = "auto",
     metric: str | Metric = DEFAULT_METRIC,
     n_jobs: int | None = None,
@@ -63,9 +66,11 @@ def rank_rls_selection(
     qid, group, sample_weight, query_weight : optional
         As in :class:`marginrank.RankingData`. Without queries there is one ranking of all rows, in which
         pairs of rows are held out; it takes no weights.
-    alpha : float, default=1e-4
+    alpha : float or "auto", default=1e-4
         Strength of the regularisation, as in :class:`marginrank.RankRLS`. Models without a query, of weight
-        ``M_q`` of M, have the same ``lambda = alpha M / 2``: that is ``alpha M / (M - M_q)``.
+        ``M_q`` of M, have the same ``lambda = alpha M / 2``: that is ``alpha M / (M - M_q)``. With "auto" the
+        features are chosen at 100, 10, 1, ... down to 1e-8, until two in a row have no smaller held-out
+        squared error at any number of features, and the alpha of the smallest is taken.
     scale : {"auto", None, "standard", "minmax"}, default="auto"
         As in :class:`marginrank.RankRLS`. Without, columns of small numbers are penalised most.
     metric : str or Metric, default="pairwise_error(weighting=queries)"
@@ -79,7 +84,7 @@ def rank_rls_selection(
     Returns
     -------
     ChosenFeatures
-        Ctrl-C ends it early, with a warning.
+        Ctrl-C ends it early, with a warning; with ``alpha="auto"`` there is nothing to return then.
 
     Notes
     -----
@@ -113,7 +118,8 @@ def rank_rls_selection(
     2
     """
     check_verbose(verbose)
-    alpha = check_positive(alpha, "alpha")
+    searches = isinstance(alpha, str) and alpha == "auto"
+    alphas = _ALPHAS if searches else (check_positive(alpha, "alpha", "'auto' or a positive, finite number"),)
     check_choice("scale", scale, SCALES)
     search = Search(metric=metric)
     data = training_data(X, y, qid, group, None, sample_weight, query_weight)
@@ -122,23 +128,26 @@ def rank_rls_selection(
     require_memory(data.X, "The choice of features")
     count = check_count(n_features, "n_features", most=data.X.shape[1])
     threads = resolve_threads(n_jobs)
-    with one_blas_thread(), finite_path(data, labels=True, alpha=alpha):
+    with one_blas_thread(), finite_path(data, labels=True, alpha=alphas[0]):
         columns = RawColumns(data.X, scale, threads)
         problem = Problem(data, partial(LeastSquaresLoss, n_threads=threads), columns)
         loss = problem.loss.at(np.zeros(problem.loss.n_rows)).value
         is_open = _open_columns(problem, count)
         holding_out = QueryOut if data.n_queries > 1 else PairOut
-        held_out = holding_out(problem, alpha, count, search, threads)
-        steps = _chosen(
-            forward_steps(held_out, is_open, count, loss, partial(check_path, data)), count, verbose
-        )
+
+        def chosen_at(alpha: float) -> tuple[QueryOut | PairOut, list[Step]]:
+            held_out = holding_out(problem, alpha, count, search, threads)
+            ways = forward_steps(held_out, is_open, count, loss, partial(check_path, data))
+            return held_out, list(ways) if searches else _chosen(ways, count, verbose)
+
+        chosen_alpha, (held_out, steps) = _of_least_error(alphas, chosen_at)
         weights = models_of(held_out, [step.column for step in steps])
         check_path(data, *weights, *(step.error.values for step in steps))
     origin = PathOrigin("rank_rls_selection", {"scale": scale, "held_out": holding_out.held_out})
     return ChosenFeatures(
         steps,
         weights,
-        alpha=alpha,
+        alpha=chosen_alpha,
         without=loss,
         metric=search.parsed,
         transform=problem.transform,
@@ -146,6 +155,23 @@ def rank_rls_selection(
         n_columns=data.X.shape[1],
         origin=origin,
     )
+
+
+def _of_least_error(
+    alphas: Sequence[float], chosen_at: Callable[[float], tuple[_HeldOut, list[Step]]]
+) -> tuple[float, tuple[_HeldOut, list[Step]]]:
+    """Return the alpha whose best number of features has the least error, and what was chosen there."""
+    best, least, worse = (alphas[0], chosen_at(alphas[0])), np.inf, 0
+    for alpha in alphas:
+        found = best if alpha == alphas[0] else (alpha, chosen_at(alpha))
+        error = min(weighted_mean(step.error.values, step.error.weight) for step in found[1][1])
+        if error < least:
+            best, least, worse = found, error, 0
+        else:
+            worse += 1
+        if worse == _WORSE:
+            break
+    return best
 
 
 def _open_columns(problem: Problem, count: int) -> Mask:

@@ -340,3 +340,27 @@ def test_requests_that_cannot_be_met_get_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(forward_selection, "physical_memory", lambda: 1000)
     refused(r"takes 0.0 GB of memory \(7 queries times 7 columns times 2 features\)", X, y, qid=qid)
     refused(r"dense copies of 41 rows and 7 columns", X, y)
+
+
+@pytest.mark.parametrize("one_ranking", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_auto_takes_the_alpha_of_the_least_held_out_error(seed, one_ranking):
+    X, y, qid = problem(seed)
+    given = {} if one_ranking else {"qid": qid}
+    found = rank_rls_selection(X, y, n_features=4, alpha="auto", **given)
+    alphas = 10.0 ** np.arange(2.0, -9.0, -1.0)
+    every = [rank_rls_selection(X, y, n_features=4, alpha=alpha, **given) for alpha in alphas]
+    least = [chosen.curve.min() for chosen in every]
+    # The search ends after two that are no better: before those the first minimum is the least.
+    best = next(
+        k for k in range(len(least)) if least[k] == min(least[: k + 3]) and least[k] == min(least[: k + 1])
+    )
+    assert found.alpha == pytest.approx(alphas[best])
+    assert found.features == every[best].features
+    assert found.model(3).coef.tobytes() == every[best].model(3).coef.tobytes()
+
+
+def test_other_words_for_alpha_are_refused():
+    X, y, qid = problem()
+    with pytest.raises(ValueError, match=r"alpha must be 'auto' or a positive, finite number; got 'best'"):
+        rank_rls_selection(X, y, qid=qid, n_features=2, alpha="best")

@@ -15,6 +15,7 @@ from marginrank.cli.files.reading import labelled
 from marginrank.cli.files.training_files import TrainingFiles, check_outputs, labelled_files
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.methods import given_parameters, scale
+from marginrank.cli.options.shared import positive_or
 from marginrank.cli.output.path_plot import check_plot, write_plot
 from marginrank.cli.output.printing import (
     counted,
@@ -59,8 +60,10 @@ _WIDEST = 20
 @option(
     "--alpha",
     group=MOST_USED,
-    type=click.FloatRange(min=0, min_open=True),
-    help="Strength of the regularisation, as of train --method rankrls.  [default: 1e-4]",
+    metavar="NUMBER|auto",
+    callback=positive_or("auto"),
+    help="Strength of the regularisation, as of train --method rankrls; auto: that of least held-out error.  "
+    "[default: 1e-4]",
 )
 @scale
 @option(
