@@ -5,15 +5,18 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory, is_sparse
-from marginrank.estimators.rank_svm import RankSVM
 from marginrank.exceptions import MarginRankError
 from marginrank.solvers import Callback, Progress
 from marginrank.types import Rows
+
+if TYPE_CHECKING:
+    from marginrank.estimators.rank_svm import RankSVM
 
 # Entries of X that are searched; smaller data are searched whole, which takes a second or less.
 _ENTRIES = 2_000_000
@@ -108,7 +111,7 @@ class _Watch:
 
 def _searched(data: RankingData, n_jobs: int | None) -> tuple[float, float]:
     """Search; return the seconds that it took, or would have taken, and the alpha that was chosen."""
-    ranker, watch = RankSVM(alpha="auto", n_jobs=n_jobs), _Watch()
+    ranker, watch = _ranker(alpha="auto", n_jobs=n_jobs), _Watch()
     with suppress(_LongEnoughError):
         _fit(ranker, data, watch)
     seconds = (perf_counter() - watch.began) / watch.done
@@ -117,12 +120,19 @@ def _searched(data: RankingData, n_jobs: int | None) -> tuple[float, float]:
 
 def _pass_seconds(data: RankingData, alpha: float, n_jobs: int | None) -> float:
     """Return how long a pass of a fit takes, with all that belongs to it."""
-    ranker, seconds = RankSVM(alpha=alpha, max_iter=_ITERATIONS, n_jobs=n_jobs), []
+    ranker, seconds = _ranker(alpha=alpha, max_iter=_ITERATIONS, n_jobs=n_jobs), []
     for _ in range(_TIMINGS):  # the first one wakes threads and fetches X from memory
         began = perf_counter()
         _fit(ranker, data)
         seconds.append((perf_counter() - began) / ranker.n_passes_)
     return min(seconds)
+
+
+def _ranker(**parameters: Any) -> RankSVM:
+    # With scikit-learn, slow to import; models are inspected without it.
+    from marginrank.estimators.rank_svm import RankSVM
+
+    return RankSVM(**parameters)
 
 
 def _fit(ranker: RankSVM, data: RankingData, *callbacks: Callback) -> None:

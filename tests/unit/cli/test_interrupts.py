@@ -145,7 +145,7 @@ def test_ignored_signals_stay_ignored(tmp_path):
         ("import marginrank.cli as c; c.main(['--help'])", ("numpy", "scipy", "sklearn", "rich")),
         ("import marginrank.cli as c; c.main(['--version'])", ("numpy", "scipy", "sklearn", "rich")),
         ("import marginrank.cli as c; c.main(['train', '--help'])", ("sklearn", "pyarrow")),
-        ("import marginrank.cli as c; c.main(['inspect', 'a.txt'])", ("sklearn", "pyarrow", "pandas")),
+        ("import marginrank.cli as c; c.main(['inspect', 'a.mrk'])", ("sklearn", "pyarrow", "pandas")),
         ("import marginrank.cli as c; c.main(['convert', 'a.txt', 'a.npz'])", ("sklearn", "pyarrow")),
         ("import marginrank.cli as c; c.main(['evaluate', 'a.txt', 'a.scores'])", ("sklearn", "pyarrow")),
         ("import marginrank.cli as c; c.main(['predict', 'a.mrk', 'a.txt'])", ("sklearn", "pyarrow")),
