@@ -49,7 +49,8 @@ def lower_bounds() -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
     requirements = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
-    requirements += [requirement for name in extras if name != "dev" for requirement in extras[name]]
+    for name in extras.keys() - {"all", "dev"}:
+        requirements += extras[name]
     bounds = dict[str, str]()
     for requirement in requirements:
         parts = _REQUIREMENT.match(requirement)
