@@ -43,7 +43,17 @@ def n_rows(block: Block) -> int:
 
 def cut(block: Block, first: int, last: int) -> Block:
     """Return rows ``first`` to ``last``."""
-    return {name: values[first:last] for name, values in block.items()}
+    return {name: _sliced(values, first, last) for name, values in block.items()}
+
+
+def _sliced(values: Any, first: int, last: int) -> Any:
+    if getattr(values, "format", None) != "csr":
+        return values[first:last]
+    # scipy's own slice ends the process where memory for it cannot be had; this one copies row pointers only.
+    pointers = values.indptr[first : last + 1]
+    entries = slice(int(pointers[0]), int(pointers[-1]))
+    parts = (values.data[entries], values.indices[entries], pointers - pointers[0])
+    return type(values)(parts, shape=(len(pointers) - 1, values.shape[1]))
 
 
 def take(block: Block, rows: NDArray[Any]) -> Block:

@@ -146,11 +146,17 @@ class StageFolder:
     def remove(self) -> None:
         """Remove the folder; what no data set consists of stays, and so does a folder that holds it."""
         self.restore()
+        if not self._removed():  # a fault that comes once shall leave nothing behind
+            self._removed()
+
+    def _removed(self) -> bool:
         with suppress(OSError):
             gone = [_remove(part, self._folder) for part in (_WORK, _NEW, _OLD)]
             if all(gone):
                 os.unlink(_OWNER, dir_fd=self._folder)
                 os.rmdir(self._target.parent / self._name)
+                return True
+        return False
 
     def close(self) -> None:
         """Let others have the folder."""

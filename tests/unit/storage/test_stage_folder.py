@@ -397,3 +397,18 @@ def test_a_data_set_whose_replacement_was_cut_short_comes_back_before_anything_e
     with pytest.raises(MarginRankError, match="pass overwrite=True"):
         write(target, 3.0)
     assert value_of(target) == 1.0
+
+
+def test_a_fault_that_comes_once_while_the_folder_is_removed_leaves_nothing(tmp_path, monkeypatch):
+    remove, failed = stage_folder._remove, []
+
+    def once(name, folder):
+        if not failed:
+            failed.append(name)
+            return False
+        return remove(name, folder)
+
+    monkeypatch.setattr(stage_folder, "_remove", once)
+    write_dataset(tmp_path / "a.mrd", blocks(), chunk_rows=5)
+    assert failed
+    assert os.listdir(tmp_path) == ["a.mrd"]
