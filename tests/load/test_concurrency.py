@@ -1,7 +1,6 @@
 """At the same time as others, in threads and processes of any kind, work gives the bits it gives alone."""
 
 import multiprocessing
-import os
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from threading import Event
 
@@ -74,26 +73,3 @@ def test_threads_of_dask(alone):
     dask = pytest.importorskip("dask")
     tasks = [dask.delayed(results, pure=False)(first) for first in EIGHT]
     assert list(dask.compute(*tasks, scheduler="threads", num_workers=8)) == [alone] * 8
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_process_that_is_forked_while_threads_work(alone):
-    with ThreadPoolExecutor(2) as pool:
-        working = [pool.submit(results, first) for first in range(2)]
-        context = multiprocessing.get_context("fork")
-        ours, theirs = context.Pipe(duplex=False)
-        process = context.Process(target=_send_scores, args=(theirs,))
-        process.start()
-        assert ours.poll(HANG)
-        found = ours.recv()
-        process.join(HANG)
-        assert [one.result() for one in working] == [alone] * 2
-    assert process.exitcode == 0
-    assert found == alone["small_queries"]
-
-
-def _send_scores(pipe):
-    from workloads import small_queries
-
-    pipe.send(small_queries())

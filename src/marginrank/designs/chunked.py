@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
+from marginrank.cached import cached_property
 from marginrank.designs.base import Evaluation, LocalDesign, tree_depth
 from marginrank.designs.blocks import groups
 from marginrank.designs.column_sums import ColumnSums, CountedRows, MeasuredColumns

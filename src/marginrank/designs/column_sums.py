@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.cached import cached_property
 from marginrank.designs.base import ProductRounding
 from marginrank.designs.column_statistics import ColumnStatistics
 from marginrank.designs.columns import ColumnRange, ColumnTransform

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import QueryLoss
+from marginrank.cached import cached_property
 from marginrank.data.matrices import CSR, DENSE, as_dense, in_memory, is_sparse
 from marginrank.designs.base import Evaluation, LocalDesign, tree_depth
 from marginrank.designs.column_sums import ColumnSums, CountedRows, MeasuredColumns, sum_columns

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.cached import cached_property
 from marginrank.designs.base import Evaluation, LocalDesign, ProductRounding, steps
 from marginrank.designs.blocks import (
     MAX_GROUPS,

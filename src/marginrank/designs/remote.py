@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.cached import cached_property
 from marginrank.designs.base import Evaluation, scores_at, split_evaluation, tree_depth
 from marginrank.designs.column_sums import ColumnSums, CountedRows, MeasuredColumns
 from marginrank.designs.columns import IDENTITY, ColumnTransform

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.cached import cached_property
 from marginrank.data.matrices import is_sparse
 from marginrank.designs.row_products import RowProduct
 from marginrank.exceptions import MarginRankError

@@ -9,7 +9,6 @@ of a kernel value would be 1e-11 of the scores.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +22,7 @@ from sklearn.metrics.pairwise import (
 )
 
 from marginrank import _kernels
+from marginrank.cached import cached_property
 from marginrank.data.finite import check_finite_results
 from marginrank.data.matrices import as_dense, csr_like, is_sparse
 from marginrank.data.sparse_matrices import summed

@@ -6,13 +6,13 @@ squared errors ``e = p - y`` centred within the query: O(m) for m rows, and no p
 
 from __future__ import annotations
 
-from functools import cached_property
 from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import LeastSquares, LeastSquaresPairs, PairLabels
+from marginrank.cached import cached_property
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
 from marginrank.losses.native import Kernel, NativeLoss

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.cached import cached_property
 from marginrank.exceptions import MarginRankError
 from marginrank.losses.base import Cost, ScorePoint
 from marginrank.rounding import LossRounding

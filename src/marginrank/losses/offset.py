@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.cached import cached_property
 from marginrank.losses.base import ComparesPairs, Cost, ScorePoint
 from marginrank.losses.native import NativeLoss
 from marginrank.losses.written_pairs import WrittenPairs

@@ -7,7 +7,6 @@ With ``i`` the lower and ``j`` the higher row of a comparable pair, the risks ar
 
 from __future__ import annotations
 
-from functools import cached_property
 from math import sqrt
 from typing import ClassVar, Literal
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from marginrank._kernels import PairLabels, PairLoss
 from marginrank._kernels import SmoothedHinge as CompiledSmoothedHinge
+from marginrank.cached import cached_property
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from math import sqrt
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import HingePairs, PreferencePairs, SquaredHingePairs
+from marginrank.cached import cached_property
 from marginrank.data import TrainingPairs
 from marginrank.losses.native import Kernel, NativeLoss
 from marginrank.rounding import UNIT, LossRounding

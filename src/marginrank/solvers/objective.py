@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.cached import cached_property
 from marginrank.designs.base import Design, Evaluation, ProductRounding, scores_at
 from marginrank.designs.hessians import RowHessians, row_hessians, small_hinge
 from marginrank.losses.base import Loss, Smoothable, SmoothedLoss

@@ -165,9 +165,15 @@ class _SharedLimit:
     """A limit for the whole process: the first one in sets it, the last one out takes it back."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._renew_lock()
         self._users = 0
         self._limiter: Any = None
+        if hasattr(os, "register_at_fork"):
+            # A thread that holds it is not there in a forked process. What it limited stays limited there.
+            os.register_at_fork(after_in_child=self._renew_lock)
+
+    def _renew_lock(self) -> None:
+        self._lock = Lock()
 
     def enter(self) -> None:
         with self._lock:

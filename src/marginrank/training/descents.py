@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.cached import cached_property
 from marginrank.designs import Design
 from marginrank.rounding import UNIT
 from marginrank.solvers import SolverResult

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from time import perf_counter
 
 import numpy as np
 
+from marginrank.cached import cached_property
 from marginrank.data.labels import LabelledQueries
 from marginrank.data.matrices import in_memory, n_stored, require_memory
 from marginrank.data.queries import Groups

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from time import perf_counter
 
 import numpy as np
 
+from marginrank.cached import cached_property
 from marginrank.designs import Design
 from marginrank.solvers import (
     Callback,

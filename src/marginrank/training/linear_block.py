@@ -8,11 +8,11 @@ whatever the units of the columns, the kernel and the number of landmarks.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from marginrank.cached import cached_property
 from marginrank.designs import ColumnTransform, Design, JoinedDesign, TransformedDesign, column_transform
 from marginrank.designs.blocks import n_features_out
 from marginrank.designs.column_sums import measure_columns

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 
+from marginrank.cached import cached_property
 from marginrank.designs import ColumnTransform, Design, MappedRows, ScaledRows, scale_rows
 from marginrank.designs.blocks import BlockMap
 from marginrank.designs.column_statistics import ColumnStatistics

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from marginrank.cached import cached_property
 from marginrank.data import RankingData, TrainingPairs, TrainingView
 from marginrank.data.matrices import in_memory
 from marginrank.designs import (

@@ -15,13 +15,13 @@ which has nothing left to do mostly.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
+from marginrank.cached import cached_property
 from marginrank.data.matrices import as_dense, in_memory, is_sparse
 from marginrank.designs import ColumnTransform, Design, MatrixDesign
 from marginrank.designs.columns import shifted_rows

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from math import log2
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.cached import cached_property
 from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError
 from marginrank.gains import Gain, gains_of

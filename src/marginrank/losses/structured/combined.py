@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 
 from marginrank._kernels import StructuredSum
+from marginrank.cached import cached_property
 from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError
 from marginrank.losses.native import Kernel

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from marginrank._kernels import StructuredDorm
+from marginrank.cached import cached_property
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError, ParameterError

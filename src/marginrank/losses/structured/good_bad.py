@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from marginrank._kernels import StructuredMap, StructuredMrr, StructuredMrrFirst, StructuredNdcg
+from marginrank.cached import cached_property
 from marginrank.data import TrainingView
 from marginrank.exceptions import MarginRankError, NothingToRankError
 from marginrank.losses.native import Kernel

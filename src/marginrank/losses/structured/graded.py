@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginrank._kernels import StructuredMap, StructuredNdcg
+from marginrank.cached import cached_property
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
 from marginrank.losses.native import Kernel

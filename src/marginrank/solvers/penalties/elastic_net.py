@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.cached import cached_property
 from marginrank.rounding import TINY, UNIT, upward
 from marginrank.types import Vector
 
