@@ -42,7 +42,7 @@ def search_seconds(data: RankingData, n_jobs: int | None = None) -> float | None
     Examples
     --------
     >>> data = RankingData(np.arange(20.0)[:, None], y=np.arange(20), qid=np.arange(20) // 4)
-    >>> 0.0 < search_seconds(data) < 60.0
+    >>> search_seconds(data) > 0.0
     True
     >>> search_seconds(data.subset([0, 1])) is None  # one query, and five folds
     True
