@@ -17,7 +17,7 @@ NATIVE_BUILD ?= build/native-tests
 
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: demo test setup lint types layers native-test python-test certificates mutants stub stub-check bench clean
+.PHONY: demo test setup lint types layers native-test python-test certificates mutants stub stub-check bench bench-full clean
 .PHONY: browser docs faults fuzz load portability portability-share sanitize versions
 
 demo: setup
@@ -115,8 +115,12 @@ MUTANTS ?=
 mutants: setup
 	$(BIN)/python tests/mutants/run_mutants.py $(if $(MUTANTS),--first $(MUTANTS))
 
+# Writes the result files of benchmarks/results and renders README and docs from them: minutes, or hours for all of them.
 bench: setup
-	$(BIN)/python benchmarks/linear.py
+	$(BIN)/python benchmarks/run.py
+
+bench-full: setup
+	$(BIN)/python benchmarks/run.py --full
 
 clean:
 	rm -rf build $(VENV)

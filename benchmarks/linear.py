@@ -23,11 +23,26 @@ import numpy as np
 from scipy import sparse
 
 from marginrank import RankSVM
+from results import Result, add_save_option, spread
 
-N_COLUMNS = 47_000
+N_ROWS, N_COLUMNS = 512_000, 47_000
 ALPHA = 2e-5  # TreeRSVM's lambda 1e-5
 
-Work = Callable[[], tuple[RankSVM, Callable[[RankSVM], RankSVM], float, float]]
+# What README shows of it.
+COLUMNS = {
+    "work": "{label}",
+    "time": "{ref:range .1f} ref ({seconds:range .1f} s)",
+    "passes over X": "{passes:g}",
+    "memory above the input": "{memory:.2f} of it",
+}
+LABELS = {
+    "hinge": "one ranking of 512,000 rows, 47,000 sparse features, real-valued labels, hinge",
+    "squared-hinge": "the same, squared hinge",
+    "auc": "the same rows, two levels (AUC), hinge",
+    "queries": "10,000 queries of 120 rows, 136 dense float32 features, labels 0-4, hinge",
+    "queries-squared": "the same, squared hinge",
+    "pairs": "1,000,000 explicit pairs over 64,000 sparse rows, hinge",
+}
 
 
 def tf_idf(n_rows: int, seed: int = 0) -> tuple[sparse.csr_matrix, np.ndarray]:
@@ -95,18 +110,23 @@ def memory_bytes(field: str) -> int:
 def measure(name: str, X: Any, fit: Callable[[], RankSVM], repeats: int) -> dict[str, Any]:
     """Fit a few times and report the median; the first run also shows the peak memory."""
     before = reset_peak_memory()
-    times = []
+    times, units = [], []
     for repeat in range(repeats):
         start = time.perf_counter()
         model = fit()
         times.append(time.perf_counter() - start)
         if repeat == 0:
             memory = memory_bytes("VmHWM") - before
-    seconds, unit = float(np.median(times)), reference(X)
+        units.append(reference(X))  # in turns with the fits, as others may load the machine meanwhile
+    seconds, unit = float(np.median(times)), float(np.median(units))
     return {
         "work": name,
         "seconds": seconds,
         "ref": seconds / unit,
+        "spread": {
+            "ref": spread([one / of for one, of in zip(times, units, strict=True)]),
+            "seconds": spread(times),
+        },
         "unit_ms": 1e3 * unit,
         "passes": model.history_[-1].passes,
         "gap": model.gap_,
@@ -159,26 +179,38 @@ def apart(job: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=512_000, help="rows of the global ranking")
+    parser.add_argument("--rows", type=int, default=N_ROWS, help="rows of the global ranking")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", choices=["global", "dense", "pairs"])
+    add_save_option(parser)
     options = parser.parse_args()
+    result = Result("linear", COLUMNS)
+
+    def keep(key: str, goal: str, *job: Any) -> dict[str, Any]:
+        row = apart(*job)
+        show(row, goal)
+        if key in LABELS:
+            result.add(key, label=LABELS[key], passes=row["passes"], memory=row["memory"], **row["spread"])
+        return row
+
     if options.only in (None, "global"):
-        large = apart(global_ranking, options.rows, "hinge", options.repeats)
-        show(large, "10")
-        show(apart(global_ranking, options.rows, "squared_hinge", options.repeats), "18")
-        show(apart(global_ranking, options.rows, "hinge", options.repeats, True), "8")
-        small = apart(global_ranking, 64_000, "hinge", 2 * options.repeats + 1)
-        show(small, "-")
+        large = keep("hinge", "10", global_ranking, options.rows, "hinge", options.repeats)
+        keep("squared-hinge", "18", global_ranking, options.rows, "squared_hinge", options.repeats)
+        keep("auc", "8", global_ranking, options.rows, "hinge", options.repeats, True)
+        small = keep("small", "-", global_ranking, 64_000, "hinge", 2 * options.repeats + 1)
         growth = (large["seconds"] / large["rows"]) / (small["seconds"] / small["rows"])
         print(f"time per row, {large['rows']:,} against {small['rows']:,} rows: {growth:.2f} (goal 1.3)")
     if options.only in (None, "dense"):
-        for loss in ("hinge", "squared_hinge"):
-            show(apart(dense_queries, loss, options.repeats), "12")
-        show(apart(dense_queries, "hinge", options.repeats, 2.0**18), "-")
+        for key, loss in (("queries", "hinge"), ("queries-squared", "squared_hinge")):
+            keep(key, "12", dense_queries, loss, options.repeats)
+        keep("offset", "-", dense_queries, "hinge", options.repeats, 2.0**18)
     if options.only in (None, "pairs"):
-        for loss in ("hinge", "squared_hinge"):
-            show(apart(explicit_pairs, loss, 2 * options.repeats + 1), "20")
+        for key, loss in (("pairs", "hinge"), ("pairs-squared", "squared_hinge")):
+            keep(key, "20", explicit_pairs, loss, 2 * options.repeats + 1)
+    if options.save:
+        if options.only or options.rows != N_ROWS:
+            parser.error("--save keeps the whole table: leave --only and --rows out.")
+        result.save()
 
 
 if __name__ == "__main__":
