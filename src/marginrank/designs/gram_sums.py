@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginrank.designs.centred import CentredRows
-from marginrank.types import Array
+from marginrank.types import Array, Vector
 
 
 class BlockSum(NamedTuple):
@@ -78,6 +78,10 @@ class PartialGram:
                 known[begin:end] = True
             w = np.where(known[:, None], self.rows.adjoint(w), 0.0)
         return np.ascontiguousarray(w.T)
+
+    def coefficients_at(self, alphas: Sequence[float] | Vector) -> Array:
+        """Return the minimisers for several alphas, of shape (n_alphas, n_targets, n_features)."""
+        return np.stack([self.coefficients(float(alpha)) for alpha in alphas])
 
 
 class GramSums:

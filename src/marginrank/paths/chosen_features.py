@@ -44,6 +44,8 @@ class ChosenFeatures:
         The regularisation of the models.
     scale : {None, "standard", "minmax"}
         What ``scale`` became.
+    status : {"finished", "interrupted"}
+        Whether Ctrl-C ended the choice: there may be fewer features, or a better alpha.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class ChosenFeatures:
         steps: Sequence[Step],
         weights: Sequence[Vector],
         *,
+        status: str,
         alpha: float,
         without: float,
         metric: Metric,
@@ -68,6 +71,7 @@ class ChosenFeatures:
         self.error_without_features = without
         self.metric = str(metric)
         self.held_out: Literal["queries", "pairs"] = origin.parameters["held_out"]
+        self.status = status
         self.alpha = alpha
         self.scale = transform.scaled_by
         self._weights = list(weights)

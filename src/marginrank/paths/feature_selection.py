@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from marginrank.parameters import check_choice, check_count, check_positive, che
 from marginrank.paths.arithmetic import check_path, finite_path
 from marginrank.paths.chosen_features import ChosenFeatures
 from marginrank.paths.linear_path import training_data
-from marginrank.paths.path_base import PathOrigin
+from marginrank.paths.path_base import PathOrigin, made_despite_interrupt
 from marginrank.system.progress_bar import ProgressBar, stage
 from marginrank.system.threads import one_blas_thread, resolve_threads
 from marginrank.training.forward_selection import Step, forward_steps, models_of
@@ -31,7 +31,6 @@ from marginrank.types import Mask
 
 # What "auto" chooses from, and how many in a row that are no better end it.
 _ALPHAS, _WORSE = tuple(10.0**k for k in range(2, -9, -1)), 2
-_HeldOut = TypeVar("_HeldOut")
 _HEADER = f"{'features':>10s} {'error':>12s}"
 
 
@@ -84,7 +83,9 @@ def rank_rls_selection(
     Returns
     -------
     ChosenFeatures
-        Ctrl-C ends it early, with a warning; with ``alpha="auto"`` there is nothing to return then.
+        Ctrl-C ends it early, with a warning: what is returned are the features so far, or with
+        ``alpha="auto"`` those of the best alpha so far. Before the first feature there are none, and
+        KeyboardInterrupt is raised.
 
     Notes
     -----
@@ -135,21 +136,101 @@ def rank_rls_selection(
         is_open = _open_columns(problem, count)
         holding_out = QueryOut if data.n_queries > 1 else PairOut
 
-        def chosen_at(alpha: float) -> tuple[QueryOut | PairOut, list[Step]]:
+        def begin(alpha: float) -> tuple[_Choice, Iterator[Step]]:
             held_out = holding_out(problem, alpha, count, search, threads)
-            ways = forward_steps(held_out, is_open, count, loss, partial(check_path, data))
-            return held_out, list(ways) if searches else _chosen(ways, count, verbose)
+            steps = forward_steps(held_out, is_open, count, loss, partial(check_path, data))
+            return _Choice(alpha, held_out, []), steps
 
-        chosen_alpha, (held_out, steps) = _of_least_error(alphas, chosen_at)
-        weights = models_of(held_out, [step.column for step in steps])
-        check_path(data, *weights, *(step.error.values for step in steps))
-    origin = PathOrigin("rank_rls_selection", {"scale": scale, "held_out": holding_out.held_out})
+        choice, status = _of_least_error(alphas, begin, count, verbose)
+        origin = PathOrigin("rank_rls_selection", {"scale": scale, "held_out": holding_out.held_out})
+        found = made_despite_interrupt(
+            partial(_with_models, choice, problem, without=loss, metric=search.parsed, origin=origin), status
+        )
+    if found.status == "interrupted":
+        warnings.warn(_why_ended(found, count), InterruptedWarning, stacklevel=2)
+    return found
+
+
+class _Choice(NamedTuple):
+    """The features that were chosen at an alpha, so far."""
+
+    alpha: float
+    held_out: QueryOut | PairOut
+    steps: list[Step]
+
+    @property
+    def least_error(self) -> float:
+        """The held-out error at the best number of features."""
+        return min(weighted_mean(step.error.values, step.error.weight) for step in self.steps)
+
+
+def _of_least_error(
+    alphas: Sequence[float],
+    begin: Callable[[float], tuple[_Choice, Iterator[Step]]],
+    count: int,
+    verbose: int,
+) -> tuple[_Choice, str]:
+    """Return what was chosen at the alpha whose best number of features has the least error, and a status.
+
+    Ctrl-C leaves the best of the alphas that are through, of the first one the features so far.
+    """
+    best: _Choice | None = None
+    under_way: _Choice | None = None
+    least, worse = np.inf, 0
+    try:
+        with ProgressBar("choosing features") as bar:
+            for alpha in alphas:
+                under_way, steps = begin(alpha)
+                part_done = stage("choosing features", count)
+                for step in steps:
+                    under_way.steps.append(step)
+                    part_done()
+                    if verbose:
+                        _show(bar, under_way, count, searches=len(alphas) > 1)
+                error = under_way.least_error
+                if best is None or error < least:
+                    best, least, worse = under_way, error, 0
+                else:
+                    worse += 1
+                if worse == _WORSE:
+                    break
+    except KeyboardInterrupt:
+        best = under_way if best is None else best
+        if best is None or not best.steps:
+            raise
+        return best, "interrupted"
+    assert best is not None
+    return best, "finished"
+
+
+def _show(bar: ProgressBar, choice: _Choice, count: int, *, searches: bool) -> None:
+    """Show the last feature; nobody knows how many alphas a search will take."""
+    k, last = len(choice.steps), choice.steps[-1].error
+    error = weighted_mean(last.values, last.weight)
+    if searches:
+        figures, line = (
+            f"alpha {choice.alpha:.3g}  error {error:.4g}",
+            f"{choice.alpha:10.3g} {k:10d} {error:12.5g}",
+        )
+        bar.show(None, figures, header=f"{'alpha':>10s} {_HEADER}", line=line)
+    else:
+        bar.show(k / count, f"error {error:.4g}", header=_HEADER, line=f"{k:10d} {error:12.5g}")
+
+
+def _with_models(
+    choice: _Choice, problem: Problem, status: str, *, without: float, metric: Metric, origin: PathOrigin
+) -> ChosenFeatures:
+    """Return chosen features with the models of the first one, the first two, and so on."""
+    steps, data = choice.steps, problem.data
+    weights = models_of(choice.held_out, [step.column for step in steps])
+    check_path(data, *weights, *(step.error.values for step in steps))
     return ChosenFeatures(
         steps,
         weights,
-        alpha=chosen_alpha,
-        without=loss,
-        metric=search.parsed,
+        status=status,
+        alpha=choice.alpha,
+        without=without,
+        metric=metric,
         transform=problem.transform,
         feature_names=data.feature_names,
         n_columns=data.X.shape[1],
@@ -157,21 +238,14 @@ def rank_rls_selection(
     )
 
 
-def _of_least_error(
-    alphas: Sequence[float], chosen_at: Callable[[float], tuple[_HeldOut, list[Step]]]
-) -> tuple[float, tuple[_HeldOut, list[Step]]]:
-    """Return the alpha whose best number of features has the least error, and what was chosen there."""
-    best, least, worse = (alphas[0], chosen_at(alphas[0])), np.inf, 0
-    for alpha in alphas:
-        found = best if alpha == alphas[0] else (alpha, chosen_at(alpha))
-        error = min(weighted_mean(step.error.values, step.error.weight) for step in found[1][1])
-        if error < least:
-            best, least, worse = found, error, 0
-        else:
-            worse += 1
-        if worse == _WORSE:
-            break
-    return best
+def _why_ended(found: ChosenFeatures, count: int) -> str:
+    """Return what is said of Ctrl-C."""
+    if len(found) < count:
+        return f"The choice of features was interrupted after {len(found)} of {count}; these are returned."
+    return (
+        "The choice of features was interrupted; those of the best alpha so far, "
+        f"{found.alpha:.3g}, are returned."
+    )
 
 
 def _open_columns(problem: Problem, count: int) -> Mask:
@@ -187,26 +261,3 @@ def _open_columns(problem: Problem, count: int) -> Mask:
             count=count,
         )
     return is_open
-
-
-def _chosen(choices: Iterator[Step], count: int, verbose: int) -> list[Step]:
-    """Return the steps; Ctrl-C leaves those that were taken, where there are any."""
-    steps: list[Step] = []
-    part_done = stage("choosing features", count)
-    try:
-        with ProgressBar("choosing features") as bar:
-            for step in choices:
-                steps.append(step)
-                part_done()
-                if verbose:
-                    k, error = len(steps), weighted_mean(step.error.values, step.error.weight)
-                    bar.show(k / count, f"error {error:.4g}", header=_HEADER, line=f"{k:10d} {error:12.5g}")
-    except KeyboardInterrupt:
-        if not steps:
-            raise
-        warnings.warn(
-            f"The choice of features was interrupted after {len(steps)} of {count}; these are returned.",
-            InterruptedWarning,
-            stacklevel=3,
-        )
-    return steps

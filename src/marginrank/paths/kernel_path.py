@@ -12,7 +12,7 @@ native core (``kernel_path.hpp``) goes from one to the next.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from numbers import Integral
 from time import perf_counter
@@ -30,7 +30,7 @@ from marginrank.paths.arithmetic import check_path, finite_path
 from marginrank.paths.gram import Kernel, check_memory, distinct_points, gram_matrix
 from marginrank.paths.graphs import GraphPairs, check_graph, graph_pairs
 from marginrank.paths.kernel_model import KernelRankPath
-from marginrank.paths.path_base import PathOrigin
+from marginrank.paths.path_base import PathOrigin, made_despite_interrupt
 from marginrank.paths.progress import PathCallback, PathLine, PathProgress
 from marginrank.solvers.callbacks import check_callbacks
 from marginrank.system.threads import one_blas_thread
@@ -151,7 +151,7 @@ def kernel_rank_path(
         status = _run(native, float(graph_of.weight.sum()), alpha_min, max_events, [*listeners, *watchers])
         origin = PathOrigin("kernel_rank_path", _parameters(function, graph, weighting))
         make = partial(KernelRankPath, native, K=K, kernel=function, data=data, pairs=graph_of, rows=rows)
-        path = _checked(partial(make, origin=origin), status)
+        path = made_despite_interrupt(partial(make, origin=origin), status)
         check_path(data, path.alphas, path.gap_)
     _warn(path)
     return path
@@ -229,16 +229,6 @@ def _run(
     except KeyboardInterrupt:
         return "interrupted"
     return "max_events"
-
-
-def _checked(make: Callable[[str], KernelRankPath], status: str) -> KernelRankPath:
-    """Return the path, whose gap is computed with it; Ctrl-C ends this if it is not the first one."""
-    try:
-        return make(status)
-    except KeyboardInterrupt:
-        if status == "interrupted":
-            raise
-        return make("interrupted")
 
 
 def _warn(path: KernelRankPath) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,12 @@ from marginrank.rounding import UNIT, upward
 from marginrank.solvers.certificate import relative_gap
 from marginrank.solvers.knot_spacing import mixed
 from marginrank.solvers.lower_lines import LowerLines, Node
-from marginrank.solvers.spectral import SpectralPath
 from marginrank.system.threads import resolve_threads
 from marginrank.training.least_squares_certificate import LeastSquaresCertificate, Model
 from marginrank.types import Array, Matrix, Vector
+
+#: Returns models of least squares at alphas, of shape (n_alphas, n_targets, n_features).
+Solve = Callable[[Sequence[float] | Vector], Array]
 
 _ROUNDING = 1e-12
 _DRAWN = 200
@@ -313,8 +316,8 @@ class LeastSquaresPath(LinearPath):
         The ends of the interval; every model between them is exact.
     alpha_max_, alpha_min_ : float
         The same.
-    status_ : str
-        "finished".
+    status_ : {"finished", "interrupted"}
+        After Ctrl-C models are exact for the part of the data that was in the Gram matrix.
     n_passes_ : float
         Passes over the training data.
     selection_ : PathSelection or None
@@ -326,23 +329,25 @@ class LeastSquaresPath(LinearPath):
         X: Matrix,
         n_jobs: int | None,
         *,
-        spectral: SpectralPath,
+        solve: Solve,
         certificate: LeastSquaresCertificate,
         transform: ColumnTransform,
         alpha_max: float,
         alpha_min: float,
+        status: str = "finished",
         feature_names: tuple[str, ...] | None = None,
         origin: PathOrigin | None = None,
     ) -> None:
         super().__init__(X, n_jobs, transform=transform, feature_names=feature_names, origin=origin)
         self.alphas = np.array([alpha_max, alpha_min])
-        self.status_ = "finished"
+        self.status_ = status
         self.n_passes_ = 1.0
-        self._spectral = spectral
+        self._solve = solve
         self._certificate = certificate
 
     def __repr__(self) -> str:
-        return f"LeastSquaresPath(alpha_max={self.alpha_max_:.3g}, alpha_min={self.alpha_min_:.3g}, exact)"
+        kind = "exact" if self.status_ == "finished" else self.status_
+        return f"LeastSquaresPath(alpha_max={self.alpha_max_:.3g}, alpha_min={self.alpha_min_:.3g}, {kind})"
 
     def coefs_at(self, alphas: Any) -> Array:
         """Return the models at several alphas, one per row.
@@ -352,7 +357,7 @@ class LeastSquaresPath(LinearPath):
         alphas : sequence of float
             From ``alpha_min_`` to ``alpha_max_``.
         """
-        w = self._spectral.coefficients(self._check(alphas, "alphas"))[:, 0]
+        w = self._solve(self._check(alphas, "alphas"))[:, 0]
         return self._transform.raw(w)
 
     def objective_at(self, alpha: float) -> tuple[float, float]:
@@ -368,7 +373,7 @@ class LeastSquaresPath(LinearPath):
         It takes a pass over the training data: both are found with X itself, not with its decomposition.
         """
         wanted = float(self._check([alpha])[0])
-        claim = self._certificate.check(Model(wanted, self._spectral.coefficients([wanted])[0]))[0]
+        claim = self._certificate.check(Model(wanted, self._solve([wanted])[0]))[0]
         return claim.value, claim.bound
 
     def _scores(self, X: Matrix, alphas: Vector) -> Array:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
+
 from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory
 from marginrank.designs.gram import centred_gram
+from marginrank.designs.gram_sums import GramSums
 from marginrank.designs.scaling import SCALES, ScaleSetting
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import InterruptedWarning, MarginRankError, Sentence
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences, Loss
 from marginrank.parameters import check_choice
 from marginrank.paths.arithmetic import check_path, finite_path
 from marginrank.paths.certified_paths import certified_path, interval
-from marginrank.paths.linear_model import LeastSquaresPath, LinearPath, LinearRankPath
+from marginrank.paths.linear_model import LeastSquaresPath, LinearPath, LinearRankPath, Solve
 from marginrank.paths.path_base import PathOrigin
 from marginrank.paths.solved_path import SolvedRankPath
 from marginrank.solvers.spectral import SpectralPath
@@ -167,7 +171,9 @@ def rank_rls_path(
     Returns
     -------
     LeastSquaresPath or LinearRankPath
-        By the direct or by the certified solver.
+        By the direct or by the certified solver. Ctrl-C ends it early, with a warning. The direct one then
+        has models that are exact for the rows (where there are more columns than rows: for the columns) that
+        were in its Gram matrix, and ``gap_at`` is their gap over all of them.
 
     Examples
     --------
@@ -210,19 +216,46 @@ def _direct_path(
 ) -> LeastSquaresPath:
     rows = centred_rows(problem, resolve_threads(n_jobs))
     top, bottom = interval(problem, alpha_max, alpha_min)
-    spectral = SpectralPath(centred_gram(rows, problem.view.y))
-    check_path(problem.data, spectral.coefficients([bottom]), spectral.values([bottom, top]))
+    sums = GramSums(rows)
+    solve: Solve
+    try:
+        spectral = SpectralPath(centred_gram(rows, problem.view.y, sums=sums))
+        solve, status = spectral.coefficients, "finished"
+        check_path(problem.data, solve([bottom]), spectral.values([bottom, top]))
+    except KeyboardInterrupt:
+        so_far = _solved_so_far(problem.data, sums, bottom)
+        if so_far is None:
+            raise
+        solve, status = so_far, "interrupted"
+        message = Sentence(
+            "The path was interrupted; its models are exact for the part of the data that was taken up.",
+            "{gap_at(alpha)} tells how far they are from the optimum.",
+        )
+        warnings.warn(message, InterruptedWarning, stacklevel=3)
     return LeastSquaresPath(
         problem.data.X,
         n_jobs,
-        spectral=spectral,
+        solve=solve,
         certificate=LeastSquaresCertificate(problem.design, problem.loss),
         transform=problem.transform,
         alpha_max=top,
         alpha_min=bottom,
+        status=status,
         feature_names=problem.data.feature_names,
         origin=origin,
     )
+
+
+def _solved_so_far(data: RankingData, sums: GramSums, alpha_min: float) -> Solve | None:
+    """Return what solves for the data that are in a Gram matrix so far; None where there is no model."""
+    gram = sums.so_far()
+    if gram is None:
+        return None
+    try:
+        check_path(data, gram.coefficients_at([alpha_min]))
+    except (np.linalg.LinAlgError, MarginRankError):
+        return None
+    return gram.coefficients_at
 
 
 def training_data(

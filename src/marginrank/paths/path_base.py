@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from marginrank.solvers.certificate import relative_gap
 from marginrank.system.threads import one_blas_thread
 from marginrank.training.selection import DEFAULT_METRIC, MOST_ALPHAS, Rule
 from marginrank.types import Matrix, Vector
+
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True)
@@ -236,3 +238,25 @@ class RankPath(ABC):
             gate.check_finite(rows, names)
         self._check_width(rows)
         return rows
+
+
+def made_despite_interrupt(make: Callable[[str], _Made], status: str) -> _Made:
+    """Return what is made of finished work with its status; Ctrl-C does not lose it, but the second one does.
+
+    Examples
+    --------
+    >>> left = [1]
+    >>> def make(status):
+    ...     if left:
+    ...         left.pop()
+    ...         raise KeyboardInterrupt
+    ...     return status
+    >>> made_despite_interrupt(make, "finished")
+    'interrupted'
+    """
+    try:
+        return make(status)
+    except KeyboardInterrupt:
+        if status == "interrupted":
+            raise
+        return make("interrupted")

@@ -1,6 +1,7 @@
 """Ctrl-C at every block of a Gram matrix: the exact model of what is in it, with a true certificate."""
 
 import copy
+import warnings
 from itertools import count
 
 import numpy as np
@@ -10,6 +11,8 @@ from scipy import sparse
 from impatience import PACKAGE, Impatient
 from marginrank import RankRLS
 from marginrank.designs import centred
+from marginrank.exceptions import InterruptedWarning
+from marginrank.paths import rank_rls_path
 from random_matrices import random_csr
 
 rng = np.random.default_rng(0)
@@ -135,6 +138,41 @@ def test_products_of_sparse_rows_leave_a_model_once_the_matrix_is_whole(name):
     np.testing.assert_allclose(model.coef_, problem.minimiser(0.1)[0], rtol=1e-9, atol=1e-12)
     assert_certified(model, problem)
     assert model.gap_ <= 1e-9
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_path_is_left_with_the_exact_models_of_the_blocks_so_far(name):
+    X, qid, weights = CASES[name]
+    y = labels(X)
+    problem = Problem(X, y, qid, **weights)
+    settings = {"solver": "direct", "scale": None, "alpha_max": 1.0, "alpha_min": 0.01, "n_jobs": 1}
+    for n in count(1):
+        path, moment = None, Impatient(n, block_of_the_gram_matrix)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", InterruptedWarning)
+            try:
+                with moment:
+                    path = rank_rls_path(X, y, qid=qid, **weights, **settings)
+            except KeyboardInterrupt:
+                assert n == 1, "The blocks before got lost."
+        if moment.left > 0:
+            break
+        assert (path is None) == (n == 1)
+        if path is None:
+            continue
+        assert path.status_ == "interrupted"
+        assert [warning.category for warning in said] == [InterruptedWarning]
+        part = slice(0, 16 * (n - 1))
+        only = {"columns": part} if name.startswith("columns") else {"rows": part}
+        for alpha in (1.0, 0.1, 0.01):
+            w = problem.minimiser(alpha, **only)[0]
+            np.testing.assert_allclose(path.coef_at(alpha), w, rtol=1e-9, atol=1e-12)
+            here, least = problem.objective(alpha, w), problem.objective(alpha, problem.minimiser(alpha))
+            value, bound = path.objective_at(alpha)
+            assert value == pytest.approx(here, rel=1e-9)
+            assert 0.0 <= bound <= least * (1 + 1e-9)
+    assert n > 6
+    assert path.status_ == "finished"
 
 
 @pytest.mark.parametrize("alphas", [None, [10.0, 0.1, 0.001]], ids=["default grid", "grid"])

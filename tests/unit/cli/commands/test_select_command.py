@@ -173,6 +173,25 @@ def test_a_ctrl_c_keeps_the_features_so_far_if_they_are_wanted(run, monkeypatch,
     assert "the first 2 features are kept" in run("train.txt", "--features", "4", "--keep-partial", code=130)
 
 
+def test_ctrl_c_in_a_search_keeps_the_best_alpha_only_if_asked(run, folder, monkeypatch):
+    choose, left = QueryOut.choose, [0]
+
+    def interrupted(self, column):
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        choose(self, column)
+
+    monkeypatch.setattr(QueryOut, "choose", interrupted)
+    options = ("train.txt", "--features", "2", "--alpha", "auto", "-o", "part.mrk")
+    left[0] = 3  # in the second alpha
+    assert "nothing was written" in run(*options, code=130)
+    assert not (folder / "part.mrk").exists()
+    left[0] = 3
+    assert "the features chosen at alpha 100 are kept" in run(*options, "--keep-partial", code=130)
+    assert RankingModel.load(folder / "part.mrk").metadata["alpha"] == 100.0
+
+
 def test_what_cannot_work_gets_a_sentence(run):
     assert "Missing option '--features'" in run("train.txt", code=2)
     assert "--rule best names the model that -o writes" in run(
