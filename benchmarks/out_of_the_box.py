@@ -33,6 +33,7 @@ from scipy import sparse
 from kernel_tables import Fold, read_folds
 from marginrank import AutoRanker, KernelRankSVM, RankingData, RankRLS, RankSVM, StructuredRankSVM
 from marginrank.metrics import evaluate
+from results import Result, add_save_option
 
 METRIC, OF_REVIEWS = "ndcg@10", "auc"
 REVIEWS, TESTED, PART = 1400, 5000, 100
@@ -140,6 +141,40 @@ METHODS: dict[str, tuple[Method, str | None]] = {
 }
 
 
+# The keys of the rows in the result files, and labels that are not the names.
+KEYS = dict(
+    zip(
+        METHODS,
+        (
+            *(
+                "rls-leave-query-out",
+                "rls",
+                "auto",
+                "kernel",
+                "svm",
+                "svm-squared",
+                "svm-logistic",
+                "structured",
+            ),
+            *("ridge", "lightgbm", "lightgbm-stopped", "xgboost", "catboost"),
+        ),
+        strict=True,
+    )
+)
+LABELS = {
+    "RankRLS, leave-query-out": "`RankRLS`, `cv=None`: leave-query-out",
+    "RankRLS": "`RankRLS`",
+    "AutoRanker": "**`AutoRanker`**",
+    "KernelRankSVM, least squares": "`KernelRankSVM`, least squares",
+    "RankSVM": "`RankSVM`",
+    "RankSVM, squared hinge": "`RankSVM`, squared hinge",
+    "RankSVM, logistic": "`RankSVM`, logistic",
+    "StructuredRankSVM": "`StructuredRankSVM`, graded NDCG@10",
+    "ridge": "ridge on the labels",
+    "CatBoost QueryRMSE": "CatBoost, QueryRMSE",
+}
+
+
 def measure(method: Method, folds: list[Fold], metric: str = METRIC) -> tuple[np.ndarray, float]:
     """Return the figure of each test query, and the CPU seconds of a fold."""
     values, began = [], time.process_time()
@@ -151,7 +186,15 @@ def measure(method: Method, folds: list[Fold], metric: str = METRIC) -> tuple[np
     return np.concatenate(values), (time.process_time() - began) / len(folds)
 
 
-def compare(folder: Path, names: list[str]) -> None:
+def columns_of(sets: list[str]) -> dict[str, str]:
+    """Return what pages show: a column for each set, and the seconds of all."""
+    figure = "[[{SET:.4f}]][[ ({SET_difference:+.4f} +- {SET_error:.4f})]]"
+    columns = {name: figure.replace("SET", name.lower()) for name in sets}
+    seconds = "".join(f"[[{', ' if k else ''}{{{name.lower()}_seconds:.2g}}]]" for k, name in enumerate(sets))
+    return {"": "{label}", **columns, "seconds": seconds}
+
+
+def compare(folder: Path, names: list[str], result: Result) -> None:
     is_text = folder.name == "IMDB"
     folds, metric = (reviews(folder), OF_REVIEWS) if is_text else (read_folds(folder), METRIC)
     names = [name for name in names if not (is_text and name.startswith(("Structured", "RankRLS, leave")))]
@@ -168,19 +211,37 @@ def compare(folder: Path, names: list[str]) -> None:
         error = difference.std(ddof=1) / np.sqrt(len(difference))
         figures = f"{np.nanmean(values):.4f} ({difference.mean():+.4f} +- {error:.4f})"
         print(f"  {name:<30}{figures}{seconds:>9.2f}", flush=True)
+        field = folder.name.lower()
+        row = result.rows.get(KEYS[name], {}) | {"label": LABELS.get(name, name)}
+        row |= {field: float(np.nanmean(values)), f"{field}_seconds": seconds}
+        if name != names[0]:
+            row |= {f"{field}_difference": float(difference.mean()), f"{field}_error": float(error)}
+        result.add(KEYS[name], **row)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", nargs="+", default=["MQ2008", "OHSUMED", "ClueWeb09", "IMDB"])
     parser.add_argument("--rankers", nargs="+", default=list(METHODS), choices=list(METHODS))
+    add_save_option(parser)
     options = parser.parse_args()
     data = os.environ.get("MARGINRANK_DATA")
     if data is None:
         raise SystemExit("Set MARGINRANK_DATA to a folder with LETOR data sets.")
     names = [name for name in METHODS if name == "RankRLS" or name in options.rankers]
+    letor = [name for name in options.sets if name != "IMDB"]
+    note = "CPU seconds of a fold, one thread."
+    result, text = (
+        Result("out-of-the-box", columns_of(letor), note),
+        Result("out-of-the-box-text", columns_of(["IMDB"]), note),
+    )
     for name in options.sets:
-        compare(Path(data) / name, names)
+        compare(Path(data) / name, names, text if name == "IMDB" else result)
+    if options.save:
+        if letor:
+            result.save()
+        if "IMDB" in options.sets:
+            text.save()
 
 
 if __name__ == "__main__":
