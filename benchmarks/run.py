@@ -17,8 +17,14 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 #: Commands that write result files: whether they need the data sets, and whether they take minutes or hours.
-SHORT = (("linear.py", False),)
-LONG: tuple[tuple[str, bool], ...] = ()
+SHORT = (
+    ("linear.py", False),
+    ("structured_tables.py", True),
+)
+LONG = (
+    ("out_of_the_box.py", True),
+    ("treersvm_figure.py --picture docs/images/treersvm.png", False),
+)
 
 
 def main() -> None:
@@ -33,7 +39,9 @@ def main() -> None:
         print(f"\n{command}", flush=True)
         start = time.perf_counter()
         name, *arguments = command.split()
-        if subprocess.run([sys.executable, str(FOLDER / name), *arguments, "--save"], check=False).returncode:
+        if subprocess.run(
+            [sys.executable, str(FOLDER / name), *arguments, "--save"], cwd=FOLDER.parent, check=False
+        ).returncode:
             failed.append(command)
         print(f"{command}: {time.perf_counter() - start:.0f} s", flush=True)
     subprocess.run([sys.executable, str(FOLDER.parent / "tools" / "figures.py"), "render"], check=True)

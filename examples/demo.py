@@ -3,13 +3,15 @@
     make demo                    # from a fresh clone
     python examples/demo.py      # with marginrank installed
 
-Nothing is downloaded: one data set ships with scikit-learn, the others are generated.
+Nothing is downloaded: one data set ships with scikit-learn, the others are generated. At the end there is a
+report to open in a browser, ``demo-report.html`` in the folder where it was started.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,8 @@ from sklearn.datasets import load_diabetes
 from sklearn.metrics import ndcg_score
 from sklearn.model_selection import train_test_split
 
-from marginrank import RankingData, RankSVM
+from marginrank import RankingData, RankRLS, RankSVM, report
+from marginrank.datasets import load_sample
 from marginrank.metrics import pairwise_error
 
 FIELDS = ("title", "body", "anchor", "url", "all")
@@ -29,11 +32,12 @@ FEATURES = tuple(f"{field}_{statistic}" for field in FIELDS for statistic in STA
 
 
 def main() -> None:
-    """Run the three jobs."""
+    """Run the three jobs, and write a report."""
     start = time.perf_counter()
     rank_patients()
     rank_search_results()
     rank_from_preferences()
+    write_report(Path("demo-report.html"))
     print(f"\nDone in {time.perf_counter() - start:.1f} s.")
 
 
@@ -107,6 +111,16 @@ def rank_from_preferences() -> None:
     )
     agreement = 1 - pairwise_error(utility, scores)
     print(f"\nOf all pairs of items, {agreement:.1%} come out in the order of that utility.")
+
+
+def write_report(file: Path) -> None:
+    """Train two rankers on the sample collection, and write the page that compares them."""
+    title("4. A report to open: two rankers on 60 queries of the sample collection")
+    train, validation, test = load_sample()
+    models = {"RankRLS": RankRLS("auto").fit(train), "RankSVM": RankSVM(alpha="auto").fit(train)}
+    report.write(file, models, train=train, validation=validation, test=test, metrics=["ndcg@10", "map"])
+    print("Data, certificates, metrics with intervals, every alpha on a slider, weights,")
+    print(f"and the rankings of single queries: open {file} in a browser.")
 
 
 def search_results(n_queries: int = 2_000, seed: int = 0) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -31,7 +31,10 @@ ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)")
 #: Pages by what people look for, beside those that are written here; all others are in the last part.
 PARTS = {
-    "Start": ("README", "docs/which-ranker", "docs/datasets", "docs/report", "docs/judging"),
+    "Start": (
+        *("README", "docs/start", "docs/quick-tour", "docs/which-ranker", "docs/from-other-libraries"),
+        *("docs/datasets", "docs/report", "docs/judging"),
+    ),
     "Rankers": (
         *("docs/ranksvm", "docs/rankrls", "docs/structured-ranking", "docs/kernels", "docs/sparse"),
         *("docs/choosing-features", "docs/linear-paths", "docs/paths", "docs/structured"),
@@ -46,6 +49,10 @@ PARTS = {
         *("docs/letor-to-vespa", "docs/letor-to-a-database", "docs/command-line"),
     ),
     "Reference": ("reference/index", "reference/commands", "docs/glossary"),
+    "Background": (
+        *("docs/mathematics", "docs/papers", "docs/speed", "docs/benchmarks", "docs/reliability"),
+        "docs/deprecation",
+    ),
 }
 _SETTINGS = '''"""Written by tools/docs.py."""
 
@@ -117,7 +124,9 @@ def front_page(parts: dict[str, tuple[str, ...]]) -> str:
         "marginrank report --train train.txt --test test.txt model.mrk -o report.html",
         "```",
         "",
-        "- New here: the [quick tour](README.md), then [which ranker to take](docs/which-ranker.md).",
+        "- New here: [what it is](README.md), [five minutes](docs/start.md),",
+        "  [a quick tour](docs/quick-tour.md), then [which ranker to take](docs/which-ranker.md).",
+        "- [From LightGBM, XGBoost, SVM^rank, RankLib or RLScore](docs/from-other-libraries.md).",
         "- Looking for something: [every page by what you want to do](docs/index.md), or the search.",
         "- By name: [Python](reference/index.md), and [the commands](reference/commands.md).",
         "",
@@ -129,7 +138,7 @@ def front_page(parts: dict[str, tuple[str, ...]]) -> str:
 
 def _entry(page: str) -> str:
     """Return how a page stands in the list of pages: by its own title, unless that is the name of all."""
-    return f"Quick tour <{page}>" if page == "README" else page
+    return f"What it is <{page}>" if page == "README" else page
 
 
 def write_reference(folder: Path) -> None:

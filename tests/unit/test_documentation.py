@@ -80,7 +80,7 @@ def test_python_blocks_run_in_the_order_of_the_page(
             run_statements(block, page, names)
 
 
-ENGINE_PAGES = [page for page in PAGES if page.name.startswith("letor-to-")]
+COMMAND_PAGES = [page for page in PAGES if page.name.startswith("letor-to-") or page.name == "start.md"]
 
 
 def commands(page: Path) -> list[str]:
@@ -89,8 +89,8 @@ def commands(page: Path) -> list[str]:
     return [line for block in shell for line in block.splitlines() if line.startswith("marginrank ")]
 
 
-@pytest.mark.parametrize("page", ENGINE_PAGES, ids=name_of)
-def test_commands_of_the_pages_about_engines_run(
+@pytest.mark.parametrize("page", COMMAND_PAGES, ids=name_of)
+def test_commands_of_the_pages_for_a_first_job_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from marginrank.cli.app import run
@@ -142,8 +142,9 @@ def test_every_page_is_linked_from_the_index() -> None:
 
 
 def test_demo_runs_and_fits_a_terminal_of_80_columns(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(ROOT / "examples")
     demo = importlib.import_module("demo")
     monkeypatch.setattr(demo, "search_results", partial(demo.search_results, n_queries=60))
@@ -151,3 +152,14 @@ def test_demo_runs_and_fits_a_terminal_of_80_columns(
     shown = capsys.readouterr().out
     assert [line for line in shown.splitlines() if len(line) > 80] == []
     assert "lower bound" in shown
+    assert "demo-report.html" in shown
+    assert (tmp_path / "demo-report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_readme_fits_a_screen() -> None:
+    """Two commands, one picture, one table, and when not to use it; all else is in the documentation."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 80
+    assert text.count("![") == 1
+    assert len(re.findall(r"^\| --- ", text, re.MULTILINE)) == 1
+    assert "When not to use it" in text

@@ -1,4 +1,4 @@
-"""``marginrank sample``: README's shell lines run on its files as they stand."""
+"""``marginrank sample``: the shell lines of the quick tour run on its files as they stand."""
 
 import json
 import re
@@ -10,12 +10,12 @@ from marginrank.cli.app import run
 from marginrank.datasets import load_sample
 from marginrank.io import read
 
-README = Path(__file__).parents[4] / "README.md"
+TOUR = Path(__file__).parents[4] / "docs" / "quick-tour.md"
 
 
-def test_the_shell_lines_of_the_readme_run_on_it(tmp_path, monkeypatch, capfd):
+def test_the_shell_lines_of_the_quick_tour_run_on_it(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-    block = re.search(r"\*\*In a shell\.\*\*\n\n```sh\n(.*?)```", README.read_text(), re.DOTALL)[1]
+    block = re.search(r"\*\*In a shell\.\*\*\n\n```sh\n(.*?)```", TOUR.read_text(), re.DOTALL)[1]
     lines = [line.split() for line in block.strip().splitlines()]
     assert lines[0] == ["marginrank", "sample", "."]
     for line in lines:
