@@ -235,6 +235,45 @@ def test_kernel_features_leave_the_best_place_so_far(fit, store):
     assert not kept[0]
 
 
+OFFSET = rng.standard_normal(48)
+WIDE = (rng.standard_normal((48, 130)), Y)
+OTHER = {
+    "elastic net": (partial(RankSVM, l1_ratio=0.5, alpha=0.05), (X, Y), {}),
+    "elastic net by folds": (partial(RankSVM, l1_ratio=0.5, alpha="auto", alphas=GRID[:2], cv=2), (X, Y), {}),
+    "bounds": (partial(RankSVM, bounds=(0, None), alpha=0.05), (X, Y), {}),
+    "least squares, bounds": (partial(RankRLS, bounds=(-0.1, 0.2), alpha=0.05), (X, Y), {}),
+    "structured, elastic net": (partial(StructuredRankSVM, "map", l1_ratio=0.3, alpha=0.05), (X, Y), {}),
+    "offset": (partial(RankSVM, alpha=0.05), (X, Y), {"offset": OFFSET}),
+    "offset, direct": (partial(RankRLS, alpha=0.05, solver="direct"), (X, Y), {"offset": OFFSET}),
+    "more columns than rows": (partial(RankSVM, alpha=1e-6), WIDE, {}),
+    "more columns than rows, squared hinge": (partial(RankSVM, "squared_hinge", alpha=1e-6), WIDE, {}),
+}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_penalties_offsets_and_spaces_of_rows_leave_a_model_too(name):
+    make, rows, fit = OTHER[name]
+    exact = {"tol": 1e-5, "max_iter": 10_000, "alphas": None, "n_jobs": 1}
+
+    @cache
+    def best(alpha):
+        return make(**{**SETTINGS, **exact, "alpha": alpha}).fit(*rows, qid=QID, **fit).objective_
+
+    def whole(model):
+        assert vars(model).keys() >= ATTRIBUTES
+        here = objective_of(model, *rows, QID, **fit)
+        assert here * (1 - 1e-9) <= model.objective_
+        assert model.lower_bound_ <= here * (1 + 1e-9)
+        assert model.lower_bound_ <= best(model.alpha_)
+        assert model.gap_ >= (here - best(model.alpha_)) / here - 1e-9
+        if model.bounds is not None:
+            low, high = (np.inf if end is None else end for end in model.bounds)
+            assert low <= model.coef_.min()
+            assert model.coef_.max() <= high
+
+    kept_in_turn(make, lambda model: model.fit(*rows, qid=QID, callbacks=impatient, **fit), whole)
+
+
 @pytest.mark.parametrize("kind", [RankSVM, RankRLS])
 @pytest.mark.parametrize("alpha", [0.1, "auto"])
 def test_training_on_pairs_leaves_a_model_too(kind, alpha):
