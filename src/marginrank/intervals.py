@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,17 +14,18 @@ from sklearn.base import clone
 
 from marginrank.data import RankingData
 from marginrank.data.ranking_data import check_data
-from marginrank.exceptions import MarginRankError, ParameterError
+from marginrank.exceptions import InterruptedWarning, MarginRankError, ParameterError
 from marginrank.explanation.results import text_table
 from marginrank.metrics.bootstrap import check_level, draw_counts
 from marginrank.parameters import check_count, check_positive, check_seed
 from marginrank.system.pictures import new_figure
 from marginrank.system.threads import resolve_threads, run_parallel
-from marginrank.types import Vector
+from marginrank.types import Array, Vector
 
 __all__ = ["CoefficientIntervals", "coefficient_intervals"]
 
 _SHOWN = 20
+_LEAST_DRAWS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +162,8 @@ def coefficient_intervals(
     Returns
     -------
     CoefficientIntervals
-        Coefficients and the ends of their intervals.
+        Coefficients and the ends of their intervals. After Ctrl-C those of the draws that are fitted, with a
+        warning; before there are two of them, KeyboardInterrupt is raised.
 
     Notes
     -----
@@ -179,7 +182,7 @@ def coefficient_intervals(
     True
     """
     check_data(data)
-    n_boot = check_count(n_boot, "n_boot", least=2, most=1_000_000)
+    n_boot = check_count(n_boot, "n_boot", least=_LEAST_DRAWS, most=1_000_000)
     level = check_level(level, "level")
     tol = check_positive(tol, "tol")
     seed = check_seed(random_state)
@@ -187,17 +190,31 @@ def coefficient_intervals(
         raise MarginRankError("data must have labels and at least two queries, which are drawn from.")
     base, alpha = _fitted_once(ranker, data, tol)
     counts = draw_counts(data.n_queries, n_boot, 0 if seed is None else seed)
-    samples = np.empty((n_boot, data.n_features))
-
-    def fit(k: int) -> None:
-        samples[k] = _fitted_to_draw(base, data, counts[k])
-
-    run_parallel(fit, range(n_boot), resolve_threads(n_jobs))
+    samples = _samples(base, data, counts, resolve_threads(n_jobs))
+    if len(samples) < n_boot:
+        message = f"The intervals were interrupted; they rest on {len(samples)} of {n_boot} draws."
+        warnings.warn(message, InterruptedWarning, stacklevel=2)
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(samples, [tail, 1.0 - tail], axis=0)
     names: Sequence[str] = data.feature_names or [f"f{j + 1}" for j in range(data.n_features)]
     known = _deviations(base)
     return CoefficientIntervals(tuple(names), base.coef_.copy(), low, high, level, alpha, samples, known)
+
+
+def _samples(base: Any, data: RankingData, counts: NDArray[np.int64], n_threads: int) -> Array:
+    """Return the coefficients of all draws; after Ctrl-C those of the draws so far, if there are two."""
+    samples, is_fitted = np.empty((len(counts), data.n_features)), np.zeros(len(counts), dtype=bool)
+
+    def fit(k: int) -> None:
+        samples[k] = _fitted_to_draw(base, data, counts[k])
+        is_fitted[k] = True
+
+    try:
+        run_parallel(fit, range(len(counts)), n_threads)
+    except KeyboardInterrupt:
+        if is_fitted.sum() < _LEAST_DRAWS:
+            raise
+    return samples[is_fitted]
 
 
 def _deviations(base: Any) -> Vector | None:

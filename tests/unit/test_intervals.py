@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from marginrank import KernelRankSVM, RankingData, RankRLS, RankSVM, StructuredRankSVM
+from marginrank import KernelRankSVM, RankingData, RankRLS, RankSVM, StructuredRankSVM, intervals
+from marginrank.exceptions import InterruptedWarning
 from marginrank.intervals import coefficient_intervals
 from marginrank.metrics import evaluate
 from marginrank.metrics.bootstrap import draw_counts, mean_interval
@@ -69,6 +70,32 @@ def test_the_same_bits_for_any_number_of_threads_and_the_ranker_stays_as_it_was(
     assert ranker.tol == 1e-3
     other = coefficient_intervals(ranker, data, n_boot=8, random_state=1)
     assert (other.samples != one.samples).any()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_leaves_the_intervals_of_the_draws_so_far(monkeypatch, n_jobs):
+    fit_draw, data, ranker = intervals._fitted_to_draw, made(), RANKERS["least squares"]
+    whole = coefficient_intervals(ranker, data, n_boot=6)
+    for n_fitted in range(6):
+        numbers = iter(range(6))
+
+        def fitted(base, data, counts, numbers=numbers, n_fitted=n_fitted):
+            if next(numbers) >= n_fitted:
+                raise KeyboardInterrupt
+            return fit_draw(base, data, counts)
+
+        monkeypatch.setattr(intervals, "_fitted_to_draw", fitted)
+        if n_fitted < 2:
+            with pytest.raises(KeyboardInterrupt):
+                coefficient_intervals(ranker, data, n_boot=6, n_jobs=n_jobs)
+            continue
+        with pytest.warns(InterruptedWarning, match=f"they rest on {n_fitted} of 6 draws"):
+            found = coefficient_intervals(ranker, data, n_boot=6, n_jobs=n_jobs)
+        drawn = {sample.tobytes() for sample in found.samples}
+        assert len(drawn) == n_fitted
+        assert drawn <= {sample.tobytes() for sample in whole.samples}
+        assert_allclose(found.low, np.quantile(found.samples, 0.025, axis=0), rtol=1e-9)
+        assert_array_equal(found.coef, whole.coef)
 
 
 def test_alpha_is_chosen_once_and_query_weights_count():
