@@ -8,7 +8,6 @@ rows, so a clicked row over one that was not weighs ``1 / propensity``: the inve
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -21,7 +20,7 @@ from marginrank.data.frames import split_frame
 from marginrank.data.labels import LabelledQueries
 from marginrank.data.matrices import is_sparse
 from marginrank.data.queries import check_qid, group_rows
-from marginrank.exceptions import MarginRankError, ParameterError, Sentence
+from marginrank.exceptions import MarginRankError, ParameterError, Sentence, warn
 from marginrank.parameters import as_list, check_choice, check_count, check_positive, finite_number
 from marginrank.position_model import PositionModel, fit_position_model
 from marginrank.system.threads import one_blas_thread
@@ -196,14 +195,13 @@ def skip_above_pairs(clicks: Any, positions: Any, *, qid: Any = None, group: Any
         above = places[losers][None, :] < places[winners][:, None]
         winner, loser = np.nonzero(above)
         found.append(np.column_stack([winners[winner], losers[loser]]))
-    warnings.warn(
+    warn(
         Sentence(
             "Pairs of clicked rows over skipped ones above them all contradict the logged order: alone they "
             "teach a model to reverse it.",
             "Use inverse_propensity, or train on them with other pairs.",
         ),
         UserWarning,
-        stacklevel=2,
     )
     return np.concatenate(found).astype(np.int64)
 
@@ -258,14 +256,13 @@ def _by_em(clicked: Vector, places: Rows, items: Any, X: Any, *, tol: float, max
         return fit_position_model(
             clicked, places, X=np.asarray(matrix, dtype=np.float64), tol=tol, max_iter=max_iter
         )
-    warnings.warn(
+    warn(
         Sentence(
             "Clicks and positions alone do not tell position bias from a good logging ranker; all positions "
             "are taken for equally good, so bias is overestimated.",
             "Give {items} or {X}.",
         ),
         UserWarning,
-        stacklevel=3,
     )
     return start
 

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import ast
 import reprlib
+import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from string import Formatter
 from typing import Any, Protocol, Self, TypeVar
 
 _LONGEST = 80
+# Whose lines say nothing about a warning of ours: they pass calls on.
+_PASSED_ON = {__name__.split(".")[0], "contextlib", "joblib", "sklearn"}
 _Error = TypeVar("_Error", bound="MarginRankError")
 
 
@@ -295,6 +299,24 @@ class InterruptedWarning(RuntimeWarning):
 
 class ZeroModelWarning(UserWarning):
     """No model is better than the one whose scores are all zero; the message says why, and what to do."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn, and point to the line outside of this package that called it, however deep the reason lies.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn("Nothing to learn.", UserWarning)
+    >>> [str(one.message) for one in caught]
+    ['Nothing to learn.']
+    """
+    # From Python 3.12 on this is ``skip_file_prefixes``.
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _PASSED_ON:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def shown(value: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +13,7 @@ from sklearn.base import clone
 
 from marginrank.data import RankingData
 from marginrank.data.ranking_data import check_data
-from marginrank.exceptions import InterruptedWarning, MarginRankError, ParameterError
+from marginrank.exceptions import InterruptedWarning, MarginRankError, ParameterError, warn
 from marginrank.explanation.results import text_table
 from marginrank.metrics.bootstrap import check_level, draw_counts
 from marginrank.parameters import check_count, check_positive, check_seed
@@ -193,7 +192,7 @@ def coefficient_intervals(
     samples = _samples(base, data, counts, resolve_threads(n_jobs))
     if len(samples) < n_boot:
         message = f"The intervals were interrupted; they rest on {len(samples)} of {n_boot} draws."
-        warnings.warn(message, InterruptedWarning, stacklevel=2)
+        warn(message, InterruptedWarning)
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(samples, [tail, 1.0 - tail], axis=0)
     names: Sequence[str] = data.feature_names or [f"f{j + 1}" for j in range(data.n_features)]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 
-from marginrank.exceptions import Sentence
+from marginrank.exceptions import Sentence, warn
 
 # As programs and people call the column of query ids; compared without case and punctuation.
 _QUERY_IDS = frozenset(
@@ -24,15 +23,13 @@ def looks_like_query_ids(name: str) -> bool:
     return "".join(letter for letter in name.lower() if letter.isalnum()) in _QUERY_IDS
 
 
-def warn_of_id_columns(names: Iterable[str] | None, *, stacklevel: int = 3) -> None:
+def warn_of_id_columns(names: Iterable[str] | None) -> None:
     """Warn of features that look like the ids of queries, with what to do about it.
 
     Parameters
     ----------
     names : iterable of str, or None
         Names of all columns that are taken as features.
-    stacklevel : int, default=3
-        Whose line the warning shows; 2 is the caller.
     """
     for name in names or ():
         if looks_like_query_ids(name):
@@ -42,4 +39,4 @@ def warn_of_id_columns(names: Iterable[str] | None, *, stacklevel: int = 3) -> N
                 "rename it.",
                 name=name,
             )
-            warnings.warn(message, UserWarning, stacklevel=stacklevel)
+            warn(message, UserWarning)

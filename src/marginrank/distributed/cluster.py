@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from distributed.comm.core import CommClosedError
 
 from marginrank.distributed.handshake import Introduction, answers_in_time, introduce, oddities
 from marginrank.distributed.local_workers import local_workers
-from marginrank.exceptions import ClusterError, Sentence
+from marginrank.exceptions import ClusterError, Sentence, warn
 from marginrank.system.threads import default_threads
 
 Answer = TypeVar("Answer")
@@ -96,7 +95,7 @@ class Cluster:
                 self._roll = {}
                 raise ClusterError(Sentence.of(f"{odd[0][:1].upper()}{odd[0][1:]}"))
             for why in odd:
-                warnings.warn(f"Left out: {why}", RuntimeWarning, stacklevel=2)
+                warn(f"Left out: {why}", RuntimeWarning)
         admitted = {one for one in there if isinstance(self._roll[one], Introduction)}
         if not admitted:
             raise WorkersGoneError("no worker is there that computes as this process does")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from inspect import signature
 from typing import Any
@@ -18,7 +17,7 @@ from marginrank.distributed.evaluation import EvaluationSources
 from marginrank.distributed.labelling import Labelling
 from marginrank.distributed.sources import remote_data
 from marginrank.distributed.training import check_trainable, fit_on_workers
-from marginrank.exceptions import MarginRankError, ParameterError, shown
+from marginrank.exceptions import MarginRankError, ParameterError, shown, warn
 from marginrank.metrics import Evaluation
 from marginrank.metrics import evaluate as evaluate_scores
 from marginrank.model import RankingModel
@@ -140,10 +139,9 @@ class DaskRanker:
     @property
     def ranker_(self) -> Any:
         """The fitted ranker by its former name."""
-        warnings.warn(
+        warn(
             "DaskRanker.ranker_ is called estimator_ now, and goes with the next release.",
             DeprecationWarning,
-            stacklevel=2,
         )
         return self.estimator_
 

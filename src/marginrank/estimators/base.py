@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -25,7 +24,7 @@ from marginrank.designs.scaling import SCALES
 from marginrank.estimators.convergence import warn_of_edge, why_not_converged
 from marginrank.estimators.fitted import FittedRanker, check_not_twice, too_few_rows, without_labels
 from marginrank.estimators.whole_fits import BestSoFar, fitted_whole
-from marginrank.exceptions import MarginRankError, Sentence, ZeroModelWarning
+from marginrank.exceptions import MarginRankError, Sentence, ZeroModelWarning, warn
 from marginrank.losses import ComparesPairs, Loss
 from marginrank.metrics import Metric
 from marginrank.metrics.names import parse_metrics
@@ -392,9 +391,9 @@ class Ranker(FittedRanker):
     def _warn(self, result: SolverResult) -> None:
         """Say what stopped a training that did not converge."""
         if result.status in ("max_iter", "stalled"):
-            warnings.warn(self._why_not_converged(result), ConvergenceWarning, stacklevel=4)
+            warn(self._why_not_converged(result), ConvergenceWarning)
         if self._without_features is not None:
-            warnings.warn(self._without_features, ZeroModelWarning, stacklevel=4)
+            warn(self._without_features, ZeroModelWarning)
 
     def _why_not_converged(self, result: SolverResult) -> Sentence:
         return why_not_converged(self, result)

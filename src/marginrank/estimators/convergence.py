@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-from marginrank.exceptions import Sentence
+from marginrank.exceptions import Sentence, warn
 from marginrank.solvers import SolverResult
 from marginrank.training.fitting import Row
 from marginrank.training.selection import Search
@@ -51,7 +50,7 @@ def warn_of_edge(search: Search, chosen: Row | None) -> None:
     if edge is None:
         return
     assert chosen is not None
-    warnings.warn(
+    warn(
         Sentence(
             "The chosen alpha, {alpha:.3g}, is the {edge!s} of {alphas}; try {others!s} ones.",
             alpha=chosen.selection.alpha,
@@ -59,5 +58,4 @@ def warn_of_edge(search: Search, chosen: Row | None) -> None:
             others="smaller" if edge == "smallest" else "larger",
         ),
         UserWarning,
-        stacklevel=4,
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, Literal
 
 from sklearn.utils import Tags
 
 from marginrank.designs.scaling import ScaleSetting
 from marginrank.estimators.base import Ranker
-from marginrank.exceptions import Sentence, ZeroModelWarning
+from marginrank.exceptions import Sentence, ZeroModelWarning, warn
 from marginrank.gains import GainSetting, read_gain
 from marginrank.losses.structured import TargetOptions, refuses_row_weights
 from marginrank.metrics import Metric
@@ -375,7 +374,7 @@ class StructuredRankSVM(Ranker):
     def _warn(self, result: SolverResult) -> None:
         super()._warn(result)
         if self._verdict != "fits" and self._without_features is None:
-            warnings.warn(self._why_zero(), ZeroModelWarning, stacklevel=4)
+            warn(self._why_zero(), ZeroModelWarning)
 
     def _why_zero(self) -> Sentence:
         found = "No model is better than w = 0 for {target=} at {alpha=:g}"

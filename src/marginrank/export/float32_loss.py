@@ -10,7 +10,6 @@ loss was at most twice the likely one wherever both were known.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,7 +17,7 @@ import numpy as np
 
 from marginrank.data.matrices import column_extremes
 from marginrank.designs.column_statistics import ColumnStatistics
-from marginrank.exceptions import MarginRankError, Sentence
+from marginrank.exceptions import MarginRankError, Sentence, warn
 from marginrank.export.base import ExportedModel, Options, Target
 from marginrank.export.checking import CheckedRows, ExportCheck, compare_scores
 from marginrank.export.float32_bound import Float32Bound
@@ -207,7 +206,7 @@ def warn_of_loss(loss: Float32Loss, names: Sequence[str], title: str) -> None:
             "Train with the column less a constant, or in larger units, such as days since 2020 for seconds "
             "since 1970; or export to a target of float64, such as sql, vespa or json."
         )
-    warnings.warn(
+    warn(
         Sentence(
             f"{{title!s}} computes in float32, and {cause}: {changes}, so rows that are closer may change "
             "places.",
@@ -217,7 +216,6 @@ def warn_of_loss(loss: Float32Loss, names: Sequence[str], title: str) -> None:
             **values,
         ),
         Float32Warning,
-        stacklevel=4,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
@@ -13,7 +12,7 @@ from sklearn.utils import Tags, check_random_state
 from marginrank.choices import KernelName
 from marginrank.data import validation as gate
 from marginrank.data.weights import moderate
-from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError, Sentence, shown
+from marginrank.exceptions import MarginRankError, ModelFileError, ParameterError, Sentence, shown, warn
 from marginrank.feature_maps.base import FeatureMap, State
 from marginrank.feature_maps.gamma import resolve_gamma
 from marginrank.feature_maps.kernel_columns import KERNELS, KernelColumns, kernel_diagonal
@@ -225,14 +224,13 @@ class NystroemFeatures(FeatureMap):
     def _check_n_components(self, n_rows: int) -> int:
         n_components = check_count(self.n_components, "n_components")
         if n_components > n_rows:
-            warnings.warn(
+            warn(
                 Sentence(
                     "{n_components=} is more than the {n_rows:d} rows of X; all rows are landmarks.",
                     n_components=n_components,
                     n_rows=n_rows,
                 ),
                 UserWarning,
-                stacklevel=3,
             )
         return min(n_components, n_rows)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, warn
 from marginrank.system.threads import one_blas_thread
 
 # Rounding makes eigenvalues of a kernel matrix a little negative; this much is no rounding.
@@ -44,12 +42,11 @@ def whitening(
             f"{values[0]:.3g}. Check the precomputed kernel, coef0, or X."
         )
     if values[-1] < -_NEGATIVE * values[0]:
-        warnings.warn(
+        warn(
             "The kernel matrix of the landmarks is not positive semidefinite: its eigenvalues run from "
             f"{values[-1]:.3g} to {values[0]:.3g}. The negative ones are dropped; check the precomputed "
             "kernel, or coef0.",
             UserWarning,
-            stacklevel=3,
         )
     n_kept = int(np.count_nonzero(values > cutoff * values[0]))
     n_kept = n_kept if rank is None else min(n_kept, rank)

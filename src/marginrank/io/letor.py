@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from scipy import sparse
 
 from marginrank._kernels import LetorRowsF32, LetorRowsF64
 from marginrank.data import RankingData
-from marginrank.exceptions import MarginRankError, ParameterError, Sentence
+from marginrank.exceptions import MarginRankError, ParameterError, Sentence, warn
 from marginrank.io.letor_faults import Limits, letor_error
 from marginrank.io.side_files import unused_side_files
 from marginrank.io.sources import Source, read_source
@@ -127,13 +126,13 @@ def _warn_of_side_files(source: Source, has_qid: bool) -> None:
     if not isinstance(source, str | os.PathLike):
         return
     for side in unused_side_files(source, has_qid=has_qid):
-        warnings.warn(
+        warn(
             Sentence(
                 "{side!s} lies beside {source!s} and is not used; to use it, read with {format='lightgbm'}.",
                 side=side,
                 source=os.fspath(source),
             ),
-            stacklevel=3,
+            UserWarning,
         )
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from marginrank.exceptions import Sentence
+from marginrank.exceptions import Sentence, warn
 from marginrank.explanation.margins import names_of
 from marginrank.export.base import ExportedModel
 from marginrank.types import Vector
@@ -79,12 +78,11 @@ def warn_of_far_columns(found: Sequence[FarColumn]) -> None:
         for one in found[:_NAMED_AT_MOST]
     ]
     more = len(found) - len(shown)
-    warnings.warn(
+    warn(
         Sentence(
             "Values lie far outside of what the model was trained on: {columns!s}. Are the columns and their "
             "units the same?",
             columns=", ".join(shown) + (f" and {more:,} more" if more else ""),
         ),
         RangeWarning,
-        stacklevel=3,
     )

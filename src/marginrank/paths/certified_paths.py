@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from marginrank.exceptions import InterruptedWarning, MarginRankError, Sentence, ZeroModelWarning
+from marginrank.exceptions import InterruptedWarning, MarginRankError, Sentence, ZeroModelWarning, warn
 from marginrank.parameters import check_count, check_positive, check_verbose
 from marginrank.paths.arithmetic import check_path
 from marginrank.paths.linear_model import LinearRankPath
@@ -143,7 +142,7 @@ def _warn_of_zero(problem: Problem, path: LinearRankPath | SolvedRankPath) -> No
     within = problem.settings.within(np.zeros(path.coefs.shape[1]))
     said = None if np.any(path.coefs[-1] != within) else no_feature_at(problem, path.alpha_min_)
     if said is not None:
-        warnings.warn(said, ZeroModelWarning, stacklevel=4)
+        warn(said, ZeroModelWarning)
 
 
 def _nothing(status: str, eps: float, top: float) -> BaseException:
@@ -209,7 +208,7 @@ def _warn(path: LinearRankPath | SolvedRankPath) -> None:
     """Say that a path ended early, if it did."""
     where = f"at alpha={path.alpha_min_:.3g}; its part down to there is returned."
     if path.status_ == "interrupted":
-        warnings.warn(f"The path was interrupted {where}", InterruptedWarning, stacklevel=4)
+        warn(f"The path was interrupted {where}", InterruptedWarning)
     if path.status_ == "stalled":
         message = Sentence(
             "The path could not be certified to {eps=:g} any further {where!s}",
@@ -218,4 +217,4 @@ def _warn(path: LinearRankPath | SolvedRankPath) -> None:
             eps=path.eps,
             where=where,
         )
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        warn(message, ConvergenceWarning)

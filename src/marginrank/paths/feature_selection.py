@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -11,7 +10,7 @@ import numpy as np
 
 from marginrank.data.matrices import require_memory
 from marginrank.designs.scaling import SCALES, ScaleSetting
-from marginrank.exceptions import InterruptedWarning, MarginRankError
+from marginrank.exceptions import InterruptedWarning, MarginRankError, warn
 from marginrank.losses import LeastSquaresLoss
 from marginrank.metrics import Metric
 from marginrank.metrics.evaluator import weighted_mean
@@ -147,7 +146,7 @@ def rank_rls_selection(
             partial(_with_models, choice, problem, without=loss, metric=search.parsed, origin=origin), status
         )
     if found.status == "interrupted":
-        warnings.warn(_why_ended(found, count), InterruptedWarning, stacklevel=2)
+        warn(_why_ended(found, count), InterruptedWarning)
     return found
 
 

@@ -11,7 +11,6 @@ native core (``kernel_path.hpp``) goes from one to the next.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral
@@ -24,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from marginrank._kernels import KernelPath
 from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory
-from marginrank.exceptions import InterruptedWarning, MarginRankError, Sentence
+from marginrank.exceptions import InterruptedWarning, MarginRankError, Sentence, warn
 from marginrank.parameters import check_count, check_positive, check_verbose
 from marginrank.paths.arithmetic import check_path, finite_path
 from marginrank.paths.gram import Kernel, check_memory, distinct_points, gram_matrix
@@ -237,10 +236,10 @@ def _warn(path: KernelRankPath) -> None:
         message = (
             f"The path was interrupted at alpha={path.alpha_min_:.3g}; its part down to there is returned."
         )
-        warnings.warn(message, InterruptedWarning, stacklevel=3)
+        warn(message, InterruptedWarning)
     if path.status_ == "stalled":
         message = f"The path stalled at alpha={path.alpha_min_:.3g}; its part down to there is returned."
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        warn(message, ConvergenceWarning)
     if not path.is_accurate:
         message = Sentence(
             "The path lost accuracy: its gap is {gap:.1e} at the worst of the points that were checked.",
@@ -249,4 +248,4 @@ def _warn(path: KernelRankPath) -> None:
             "scaled features).",
             gap=path.gap_,
         )
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        warn(message, ConvergenceWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from marginrank.data.matrices import in_memory
 from marginrank.designs.gram import centred_gram
 from marginrank.designs.gram_sums import GramSums
 from marginrank.designs.scaling import SCALES, ScaleSetting
-from marginrank.exceptions import InterruptedWarning, MarginRankError, Sentence
+from marginrank.exceptions import InterruptedWarning, MarginRankError, Sentence, warn
 from marginrank.losses import PREFERENCE_LOSSES, QUERY_LOSSES, LeastSquaresLoss, LeastSquaresPreferences, Loss
 from marginrank.parameters import check_choice
 from marginrank.paths.arithmetic import check_path, finite_path
@@ -231,7 +230,7 @@ def _direct_path(
             "The path was interrupted; its models are exact for the part of the data that was taken up.",
             "{gap_at(alpha)} tells how far they are from the optimum.",
         )
-        warnings.warn(message, InterruptedWarning, stacklevel=3)
+        warn(message, InterruptedWarning)
     return LeastSquaresPath(
         problem.data.X,
         n_jobs,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
@@ -11,7 +10,7 @@ import numpy as np
 
 from marginrank.data import RankingData
 from marginrank.designs.scaling import ScaleSetting
-from marginrank.exceptions import MarginRankError, Sentence, ZeroModelWarning
+from marginrank.exceptions import MarginRankError, Sentence, ZeroModelWarning, warn
 from marginrank.gains import GainSetting, GainTable, read_gain
 from marginrank.losses.structured import TargetOptions, refuses_row_weights
 from marginrank.metrics import Metric
@@ -148,4 +147,4 @@ def _warn_of_zero(path: LinearRankPath | SolvedRankPath, at_zero: float, target:
             eps=path.eps,
             target=target,
         )
-        warnings.warn(message, ZeroModelWarning, stacklevel=3)
+        warn(message, ZeroModelWarning)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from marginrank.exceptions import Sentence
+from marginrank.exceptions import Sentence, warn
 from marginrank.training.fitting import Found, Row, Run, as_interrupted
 from marginrank.training.mapped_columns import MappedColumns
 from marginrank.training.selection import Search
@@ -86,7 +85,7 @@ def _warn_of_ends(found: Found) -> None:
     if len(gammas) < 3 or chosen not in (0, len(gammas) - 1):
         return
     which, others = ("smallest", "smaller") if chosen == 0 else ("largest", "larger")
-    warnings.warn(
+    warn(
         Sentence(
             "The best gamma, {gamma:.3g}, is the {which!s} of {gammas}; try {others!s} ones.",
             gamma=float(np.float64(gammas[chosen])),
@@ -94,5 +93,4 @@ def _warn_of_ends(found: Found) -> None:
             others=others,
         ),
         UserWarning,
-        stacklevel=6,
     )

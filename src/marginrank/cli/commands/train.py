@@ -106,7 +106,8 @@ def train(
     """
     check_outputs(files, output, None if job is None else job.checkpoint)
     method = choose_method(method, parameters)
-    parameters = check_parameters(method, parameters, pairs=files.pairs is not None)
+    given = {"pairs": files.pairs is not None, "validates": files.eval_set is not None}
+    parameters = check_parameters(method, parameters, **given)
     if job is not None:
         job.check(method, parameters, files)
     if refit:

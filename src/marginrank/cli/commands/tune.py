@@ -76,7 +76,8 @@ def tune(
       marginrank tune train.txt --target map --alphas 1e-4:1:9 -o model.mrk
     """
     method = choose_method(method, parameters)
-    chosen = check_parameters(method, {**parameters, "alpha": "auto"}, pairs=files.pairs is not None)
+    given = {"pairs": files.pairs is not None, "validates": files.eval_set is not None}
+    chosen = check_parameters(method, {**parameters, "alpha": "auto"}, **given)
     if chosen.get("regularization") == "early_stopping":
         raise click.UsageError("--regularization early_stopping has no alpha to search for; use train.")
     check_outputs(files, output)

@@ -34,6 +34,7 @@ METHODS = {
 # An option that only one method has chooses it.
 _CHOOSERS = {"target": "structured", "kernel": "kernel"}
 _UNSCALED = "none"
+_BY_ALPHA = "tikhonov"
 # What is left out in turn, in place of folds; the former is None in Python.
 _QUERIES_OUT = "leave_query_out"
 _LEFT_OUT = (_QUERIES_OUT, LEAVE_PAIR_OUT)
@@ -258,8 +259,10 @@ def given_parameters(given: dict[str, Any]) -> dict[str, Any]:
     return parameters | {key: None for key, word in words.items() if parameters.get(key) == word}
 
 
-def check_parameters(name: str, given: dict[str, Any], *, pairs: bool) -> dict[str, Any]:
-    """Return the parameters that were given; one that the method does not have is misuse."""
+def check_parameters(
+    name: str, given: dict[str, Any], *, pairs: bool, validates: bool = False
+) -> dict[str, Any]:
+    """Return the parameters that were given; one that the method does not have, or use, is misuse."""
     if pairs and not hasattr(_estimator(name), "fit_pairs"):
         raise click.UsageError(f"--pairs is not for --method {name}, which ranks labelled rows of queries.")
     parameters = given_parameters(given)
@@ -278,7 +281,18 @@ def check_parameters(name: str, given: dict[str, Any], *, pairs: bool) -> dict[s
         raise click.UsageError("--components is for --approximation nystroem or fourier, not for exact.")
     if "rule" in parameters and not searched:
         raise click.UsageError("--rule is for --alpha auto.")
+    if "cv" in parameters:
+        stops_early = parameters.get("regularization", _BY_ALPHA) != _BY_ALPHA
+        _check_folds(bool(searched) or stops_early, validates)
     return parameters
+
+
+def _check_folds(searches: bool, validates: bool) -> None:
+    """Refuse folds that nothing would be trained on."""
+    if not searches:
+        raise click.UsageError("--cv is for --alpha auto.")
+    if validates:
+        raise click.UsageError("--cv is for searches without --validate, whose rows choose; leave one out.")
 
 
 def _check_solver(name: str, parameters: dict[str, Any]) -> None:
@@ -315,4 +329,4 @@ def selects_by(ranker: Any) -> str:
 def selects(ranker: Any) -> bool:
     """Whether validation rows choose the model, and do not only report on it."""
     searches = "auto" in (ranker.alpha, getattr(ranker, "gamma", None))
-    return searches or getattr(ranker, "regularization", "tikhonov") != "tikhonov"
+    return searches or getattr(ranker, "regularization", _BY_ALPHA) != _BY_ALPHA
