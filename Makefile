@@ -14,6 +14,8 @@ $(shell mkdir -p build; find src -name '*.py' | LC_ALL=C sort > $(MODULE_NAMES).
 # They start processes of their own, so they run alone.
 CLUSTER_TESTS := tests/unit/distributed tests/unit/cli/workers/test_dask_commands.py src/marginrank/distributed
 NATIVE_BUILD ?= build/native-tests
+# Prints how long a part took, and keeps it for the summary of .ci/run.
+TIMED := $(BIN)/python tools/timed.py --part
 
 export PATH := $(abspath $(BIN)):$(PATH)
 
@@ -41,9 +43,13 @@ $(VENV)/.installed: $(VENV)/.tools $(NATIVE_SOURCES) $(MODULE_NAMES)
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema custom.github-workflows-require-timeout .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 
 types: setup
-	$(BIN)/mypy
+	$(TIMED) types $(BIN)/mypy
 
 layers: setup
 	$(BIN)/lint-imports
@@ -57,12 +63,17 @@ stub-check: setup
 
 native-test: setup
 	$(BIN)/cmake -G Ninja -S . -B $(NATIVE_BUILD) -DMARGINRANK_NATIVE_TESTS=ON -DSANITIZE=address,undefined > /dev/null
-	$(BIN)/cmake --build $(NATIVE_BUILD)
-	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(BIN)/ctest --test-dir $(NATIVE_BUILD) --output-on-failure
+	$(TIMED) "C++ tests, compiling" $(BIN)/cmake --build $(NATIVE_BUILD)
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+		$(TIMED) "C++ tests, running" $(BIN)/ctest --test-dir $(NATIVE_BUILD) --output-on-failure
 
+# Parts with a time of their own; what is not named here runs first, in several processes.
+APART := tests/certificates tests/browser tests/fuzz tests/faults
+PYTEST := -m pytest -n auto --maxprocesses 4 --dist loadfile
 python-test: setup
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(CLUSTER_TESTS:%=--ignore %)
-	set -e; for part in $(CLUSTER_TESTS); do $(BIN)/python -m pytest $$part; done
+	$(TIMED) "Python tests" $(BIN)/python $(PYTEST) $(CLUSTER_TESTS:%=--ignore %) $(APART:%=--ignore %)
+	set -e; for part in $(APART); do $(TIMED) $$part $(BIN)/python $(PYTEST) $$part; done
+	set -e; for part in $(CLUSTER_TESTS); do $(TIMED) $$part $(BIN)/python -m pytest $$part; done
 
 # Ten times the problems that python-test has; CERTIFICATES=5000 for more.
 CERTIFICATES ?= 1000
@@ -74,7 +85,7 @@ portability: setup
 	$(BIN)/python tools/portability.py
 
 portability-share: setup
-	$(BIN)/python tools/portability.py --share
+	$(TIMED) "portability, a share" $(BIN)/python tools/portability.py --share
 
 # The oldest and the newest dependencies, under every Python that is found.
 versions:
@@ -103,7 +114,7 @@ load: setup
 # The documentation site in build/docs/html: warnings are errors, and every link within it is followed.
 docs: setup
 	$(BIN)/python -c 'import furo, myst_parser, numpydoc, sphinx' || $(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[docs]"
-	$(BIN)/python tools/docs.py build/docs
+	$(TIMED) "documentation site" $(BIN)/python tools/docs.py build/docs
 
 # Kernels and readers of files, a minute each; FUZZ_SECONDS=1800 for more, FUZZ=--keep adds to the corpus.
 FUZZ_SECONDS ?= 60
