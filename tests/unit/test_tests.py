@@ -25,26 +25,37 @@ def states_a_fact(node, helpers):
     )
 
 
-def stating_helpers():
-    """Return the functions of the tests, and names for pytest.raises, that state facts."""
+def candidates_in(tree):
+    """Return the functions of a file, and its names for pytest.raises, which may state facts."""
     candidates = {}
-    for tree in TREES.values():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef) and not node.name.startswith("test_"):
-                candidates[node.name] = node
-            elif (
-                isinstance(node, ast.Assign)
-                and isinstance(node.targets[0], ast.Name)
-                and isinstance(node.value, ast.Call | ast.IfExp | ast.Lambda)
-            ):
-                candidates.setdefault(node.targets[0].id, node.value)
-    helpers = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("test_"):
+            candidates[node.name] = node
+        elif (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and isinstance(node.value, ast.Call | ast.IfExp | ast.Lambda)
+        ):
+            candidates.setdefault(node.targets[0].id, node.value)
+    return candidates
+
+
+def stating_helpers():
+    """Return, for each file, the names that state facts there: its own ones, else those of other files."""
+    candidates = {path: candidates_in(tree) for path, tree in TREES.items()}
+    helpers = {path: set() for path in TREES}
+    stating = set()
     while found := {
-        name
-        for name, node in candidates.items()
-        if name not in helpers and (states_a_fact(node, helpers) or passes_on(node, helpers))
+        (path, name)
+        for path, nodes in candidates.items()
+        for name, node in nodes.items()
+        if (path, name) not in stating
+        and (states_a_fact(node, helpers[path]) or passes_on(node, helpers[path]))
     }:
-        helpers |= found
+        stating |= found
+        anywhere = {name for _, name in stating}
+        for path, nodes in candidates.items():
+            helpers[path] = {name for name in anywhere if name not in nodes or (path, name) in stating}
     return helpers
 
 
@@ -64,7 +75,7 @@ def test_every_test_asserts_something():
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
         and node.name.startswith("test_")
-        and not states_a_fact(node, helpers)
+        and not states_a_fact(node, helpers[path])
     ]
     assert silent == []
 
