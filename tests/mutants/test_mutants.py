@@ -5,6 +5,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import chosen_mutants
 import mutant_rooms
