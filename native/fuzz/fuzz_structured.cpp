@@ -56,16 +56,6 @@ void check(const StructuredLoss& loss, const Query& q, const Value& value) {
     MUST(std::fabs(got - want) <= rounding);
 }
 
-Vec discount_of(bool letor, std::size_t n, std::size_t cutoff) {
-    Vec d(n);
-    for (std::size_t k = 0; k < n; ++k) {
-        const auto rank = static_cast<double>(k + 1);
-        d[k] = letor ? 1.0 / std::log2(std::max(rank, 2.0)) : 1.0 / std::log2(1.0 + rank);
-        if (cutoff > 0 && k >= cutoff) d[k] = 0.0;
-    }
-    return d;
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -12,6 +12,17 @@
 using Vec = std::vector<double>;
 using Ranking = std::vector<std::size_t>;  // the document at each rank
 
+// The discounts of n ranks, LETOR's or the usual ones, 0 from a cut-off on (0 is none).
+inline Vec discount_of(bool letor, std::size_t n, std::size_t cutoff) {
+    Vec d(n);
+    for (std::size_t k = 0; k < n; ++k) {
+        const auto rank = static_cast<double>(k + 1);
+        d[k] = letor ? 1.0 / std::log2(std::max(rank, 2.0)) : 1.0 / std::log2(1.0 + rank);
+        if (cutoff > 0 && k >= cutoff) d[k] = 0.0;
+    }
+    return d;
+}
+
 // Calls visit for every ranking of n documents.
 inline void for_rankings(std::size_t n, const std::function<void(const Ranking&)>& visit) {
     Ranking ranking(n);

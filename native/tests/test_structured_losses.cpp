@@ -18,16 +18,6 @@ namespace {
 using namespace marginrank;
 using Random = std::mt19937_64;
 
-Vec discount_of(bool letor, std::size_t n, std::size_t cutoff) {
-    Vec d(n);
-    for (std::size_t k = 0; k < n; ++k) {
-        const auto rank = static_cast<double>(k + 1);
-        d[k] = letor ? 1.0 / std::log2(std::max(rank, 2.0)) : 1.0 / std::log2(1.0 + rank);
-        if (cutoff > 0 && k >= cutoff) d[k] = 0.0;
-    }
-    return d;
-}
-
 // Labels 0 and 1 of one query, both there, and scores from a lattice or from everywhere.
 struct Query {
     std::vector<std::int64_t> ptr;

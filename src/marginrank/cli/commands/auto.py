@@ -77,15 +77,7 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: str | No
     show_default=True,
     help="Folds of whole queries, the same for every candidate.",
 )
-@option(
-    "--seed",
-    "random_state",
-    group="Solver",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the landmarks of kernels. Nothing else is random.",
-)
+@options.seed("the landmarks of kernels. Nothing else is random")
 @option("--keep-partial", group="Output", is_flag=True, help="After Ctrl-C, write the best model so far.")
 @options.jobs
 @options.as_json

@@ -53,15 +53,7 @@ _SHOWN = 12
     show_default=True,
     help="Shuffles of each column.",
 )
-@option(
-    "--seed",
-    "random_state",
-    group="Search and validation",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the shuffles.",
-)
+@options.seed("the shuffles", group="Search and validation")
 @option(
     "--top",
     "n",

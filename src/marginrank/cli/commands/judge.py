@@ -10,6 +10,7 @@ import click
 from marginrank.cli import interrupts
 from marginrank.cli.command import MOST_USED, Command, option
 from marginrank.cli.files.reading import keep_apart
+from marginrank.cli.options import shared as options
 from marginrank.cli.output.printing import counted, print_facts
 from marginrank.exceptions import MarginRankError, shown_path
 from marginrank.io.destinations import open_for_writing
@@ -56,13 +57,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Of the page; 0 takes a free one.",
 )
-@option(
-    "--seed",
-    "random_state",
-    group="Output",
-    type=click.IntRange(0, 2**32 - 1),
-    help="Of the questions.  [default: others each time]",
-)
+@options.seed("the questions", group="Output", drawn=True)
 @option("--no-browser", group="Output", is_flag=True, help="Only print the address of the page.")
 def judge(
     items: str,

@@ -60,15 +60,7 @@ _WORKERS = ("workers", "workers_left", "repeated")
 @method_options
 @refit_option
 @option("--keep-partial", group="Output", is_flag=True, help="After Ctrl-C, write the best model so far.")
-@option(
-    "--seed",
-    "random_state",
-    group="Solver",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of what is drawn: landmarks and frequencies of kernels. Nothing else is random.",
-)
+@options.seed("what is drawn: landmarks and frequencies of kernels. Nothing else is random")
 @options.jobs
 @options.as_json
 def train(

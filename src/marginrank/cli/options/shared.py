@@ -91,15 +91,22 @@ pairs_by: Decorator = option(
     show_default=True,
     help="Whether pairs hold row numbers from 0 or document ids.",
 )
-test_seed: Decorator = option(
-    "--seed",
-    "random_state",
-    group="Test",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the resampling tests.",
-)
+
+
+def seed(of: str, *, group: str = "Solver", drawn: bool = False) -> Decorator:
+    """Return ``--seed`` of what a command draws; with ``drawn``, another seed each time is the default."""
+    return option(
+        "--seed",
+        "random_state",
+        group=group,
+        type=click.IntRange(0, 2**32 - 1),
+        default=None if drawn else 0,
+        show_default=not drawn,
+        help=f"Seed of {of}." + ("  [default: another each time]" if drawn else ""),
+    )
+
+
+test_seed: Decorator = seed("the resampling tests", group="Test")
 resamples: Decorator = option(
     "--resamples",
     "n_resamples",
