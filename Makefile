@@ -20,7 +20,7 @@ TIMED := $(BIN)/python tools/timed.py --part
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: demo test setup lint types layers native-test python-test certificates mutants stub stub-check bench bench-full clean
-.PHONY: browser docs faults fuzz load portability portability-share sanitize versions
+.PHONY: browser coverage docs faults fuzz load portability portability-share sanitize versions
 
 demo: setup
 	$(BIN)/python examples/demo.py
@@ -106,6 +106,11 @@ faults: setup
 # The Python tests with a module that has sanitizers, the C++ tests under ThreadSanitizer; SANITIZE="--only threads" for one.
 sanitize: setup
 	$(BIN)/python tools/sanitize.py $(SANITIZE)
+
+# Lines and branches of the kernels that the tests run; COVERAGE="--only native" for the C++ tests alone.
+coverage: setup
+	$(BIN)/python -c 'import gcovr' || $(BIN)/python -m pip install --quiet gcovr
+	$(BIN)/python tools/coverage.py $(COVERAGE)
 
 # A thousand fits and ten thousand predictions that must not grow; work at once with the same bits.
 load: setup

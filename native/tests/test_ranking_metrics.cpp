@@ -46,6 +46,43 @@ void every_metric_equals_its_definition() {
     }
 }
 
+void average_precision_at_all_levels_is_the_mean_over_them() {
+    Random random(3);
+    for (int repeat = 0; repeat < 2000; ++repeat) {
+        const std::size_t n = 1 + random() % 12, n_levels = 1 + random() % 5;
+        Vec y(n), scores(n);
+        for (std::size_t k = 0; k < n; ++k) {
+            y[k] = 0.5 * static_cast<double>(random() % n_levels) - 1.0;
+            scores[k] = static_cast<double>(random() % 5);
+        }
+        Ids docid(n);
+        std::iota(docid.begin(), docid.end(), std::int64_t{0});
+        const Ids ptr{0, static_cast<std::int64_t>(n)};
+        const MetricInput in{y.data(), scores.data(), docid.data(), ptr.data(), 1};
+        MetricSpec all;
+        all.metric = find_metric("map");
+        all.rel_all = true;
+        all.cutoff = static_cast<std::int64_t>(random() % 5);
+        all.cut_norm = random() % 2 == 0;
+        constexpr Ties kRules[] = {Ties::kInput, Ties::kAverage, Ties::kPessimistic, Ties::kDocid, Ties::kThreshold};
+        all.ties = kRules[random() % 5];
+        std::vector<MetricSpec> specs{all};
+        Vec levels = y;
+        std::sort(levels.begin(), levels.end());
+        levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+        for (std::size_t k = 1; k < levels.size(); ++k) {
+            specs.push_back(all);
+            specs.back().rel_all = false;
+            specs.back().rel = levels[k];
+        }
+        Vec values(specs.size());
+        bool tied = false;
+        marginrank::ranking_metrics(Crew(1), in, specs, values.data(), &tied);
+        const double sum = std::accumulate(values.begin() + 1, values.end(), 0.0);
+        CHECK(close(values[0], sum / static_cast<double>(specs.size() - 1)));  // 0/0 with one level: no value
+    }
+}
+
 void threads_and_neighbours_do_not_change_a_query() {
     Random random(2);
     Ids ptr{0};
@@ -108,6 +145,7 @@ void a_short_list_may_count_nothing() {
 
 int main() {
     every_metric_equals_its_definition();
+    average_precision_at_all_levels_is_the_mean_over_them();
     threads_and_neighbours_do_not_change_a_query();
     threshold_takes_tied_rows_at_once();
     a_short_list_may_count_nothing();
