@@ -1,8 +1,8 @@
 """Which lines and branches of the kernels the tests run.
 
 ``make coverage`` compiles the C++ tests and the module with gcc's counters into ``build/coverage``, runs the
-C++ tests and the Python tests that reach the module, and prints for each header the share of lines and branches
-that ran and the lines that did not. It returns 1 below the share of lines that is asked for.
+C++ tests and the Python tests that reach the module, and prints for each header the share of lines and
+branches that ran and the lines that did not. It returns 1 below the share of lines that is asked for.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import argparse
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 from instrumented import ROOT, TESTS, check_module, cmake, module_environment, run_tests
 
