@@ -22,6 +22,8 @@ LEFT_OUT = (
     "tests/unit/io/test_lakes.py::test_a_folder_larger_than_the_memory_is_converted",
     "tests/load/test_load.py",
 )
+
+
 def library(name: str) -> str:
     """Return the file of a library of the compiler."""
     compiler = os.environ.get("CXX", "c++")
