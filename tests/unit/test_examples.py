@@ -1,4 +1,4 @@
-"""Examples that need other programs run: against these where they are installed, else against a recorder."""
+"""Examples that need other programs run against these, and against a recorder of what they call."""
 
 import importlib.util
 import os
@@ -55,7 +55,7 @@ def test_mlflow_gets_parameters_certificate_figures_and_the_model(monkeypatch):
 
 def test_the_example_runs_with_mlflow(tmp_path):
     if importlib.util.find_spec("mlflow") is None:
-        pytest.skip("MLflow is not installed: pip install mlflow-skinny sqlalchemy alembic")
+        pytest.skip("MLflow is not installed, which the extra 'test' does wherever it has a release")
     settings = {"MLFLOW_TRACKING_URI": "sqlite:///runs.db", "MLFLOW_DISABLE_TELEMETRY": "true"}
     environment = {**os.environ, **settings, "DO_NOT_TRACK": "true"}
     done = subprocess.run([sys.executable, EXAMPLE], cwd=tmp_path, env=environment, capture_output=True)
