@@ -84,6 +84,11 @@ def _expanded(frame: nw.DataFrame[Any], vectors: list[str]) -> Any:
 def _matrix(series: Any, name: str) -> NDArray[Any]:
     """Return the vectors of a column as rows."""
     rows = series.to_list()
+    if not rows:
+        raise MarginRankError(
+            f"Column {name!r} of X holds vectors, but X has no rows, so their length is unknown. A reader of "
+            "record batches gives its rows only once; make a new one."
+        )
     missing = next((k for k, row in enumerate(rows) if row is None or np.ndim(row) == 0), None)
     if missing is not None:
         raise MarginRankError(f"Column {name!r} of X holds vectors, but none at row {missing}.")

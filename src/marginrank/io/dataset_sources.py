@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, cast
 
 import numpy as np
@@ -190,7 +190,7 @@ class StreamSource:
 
     widening = False
 
-    def __init__(self, batches: Iterator[Any], **options: Any) -> None:
+    def __init__(self, batches: Callable[[int], Iterator[Any]], **options: Any) -> None:
         self._batches, self._options = batches, options
         self.feature_names: tuple[str, ...] | None = None
         self.share: float | None = None
@@ -198,8 +198,8 @@ class StreamSource:
 
     def pieces(self, position: Any, size: int) -> Iterator[Piece]:
         """Return the rows from the first one on, whatever the position."""
-        del position, size
-        for data in stream_batches(self._batches, **self._options):
+        del position
+        for data in stream_batches(self._batches(size), **self._options):
             self.feature_names = data.feature_names
             yield Piece(block_of(data) if data.order is None else _as_it_stands(data), None)
 

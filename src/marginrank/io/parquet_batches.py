@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +86,11 @@ def _files(folder: str) -> list[str]:
     return found
 
 
-def arrow_stream(source: Any) -> Iterator[Any] | None:
-    """Return the record batches of a reader, a DuckDB relation or a polars lazy frame; None for others."""
+def arrow_stream(source: Any) -> Callable[[int], Iterator[Any]] | None:
+    """Return what gives record batches of at most so many bytes; None for what is no stream.
+
+    Streams are Arrow's readers, DuckDB's relations and polars' lazy frames.
+    """
     module = type(source).__module__.partition(".")[0]
     if module == "polars" and hasattr(source, "collect"):
         if not hasattr(source, "collect_batches"):
@@ -95,14 +98,28 @@ def arrow_stream(source: Any) -> Iterator[Any] | None:
                 "This release of polars does not give a lazy frame in pieces as source: write it with "
                 "sink_parquet, and convert that file."
             )
-        return (batch for part in source.collect_batches() for batch in part.to_arrow().to_batches())
-    reader: Iterator[Any] | None = None
+        return lambda n_bytes: _cut(_of_polars(source, n_bytes), n_bytes)
     if module == "pyarrow" and hasattr(source, "read_next_batch"):
-        reader = iter(source)
-    elif module in ("duckdb", "_duckdb") and hasattr(source, "__arrow_c_stream__"):
-        import pyarrow
+        return lambda n_bytes: _cut(source, n_bytes)
+    # Its __arrow_c_stream__ makes the whole result first.
+    reading = getattr(source, "to_arrow_reader", None) or getattr(source, "fetch_arrow_reader", None)
+    if module in ("duckdb", "_duckdb") and reading is not None:
+        return lambda n_bytes: _cut(reading(_rows_of(n_bytes, source.columns)), n_bytes)
+    return None
 
-        reader = iter(pyarrow.RecordBatchReader.from_stream(source))
-    elif module in ("duckdb", "_duckdb") and hasattr(source, "fetch_arrow_reader"):
-        reader = iter(source.fetch_arrow_reader())
-    return reader
+
+def _of_polars(source: Any, n_bytes: int) -> Iterator[Any]:
+    for part in source.collect_batches(chunk_size=_rows_of(n_bytes, source.collect_schema().names())):
+        yield from part.to_arrow().to_batches()
+
+
+def _rows_of(n_bytes: int, columns: list[str]) -> int:
+    return max(1, n_bytes // (8 * max(1, len(columns))))
+
+
+def _cut(batches: Iterable[Any], n_bytes: int) -> Iterator[Any]:
+    """Yield batches of whole rows of at most so many bytes: whoever makes them may not ask what is wanted."""
+    for batch in batches:
+        step = max(1, n_bytes * batch.num_rows // max(1, batch.nbytes))
+        for first in range(0, batch.num_rows, step):
+            yield batch.slice(first, step)

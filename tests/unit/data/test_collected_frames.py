@@ -84,11 +84,19 @@ def test_the_index_of_pandas_is_kept():
     assert RankingModel([1.0, 1.0, 1.0]).predict(frame).tolist() == [8.0, 13.0]
 
 
+def used_up(reader):
+    reader.read_all()
+    return reader
+
+
 @pytest.mark.parametrize(
     ("frame", "sentence"),
     [
         (pl.DataFrame({"e": [[1.0], [1.0, 2.0]]}), "'e' of X holds vectors of different lengths, 1 to 2"),
         (pl.DataFrame({"e": [[1.0], None]}), "'e' of X holds vectors, but none at row 1"),
+        (pl.DataFrame({"e": [[1.0]]}).clear(), "'e' of X holds vectors, but X has no rows"),
+        (pl.DataFrame({"e": [[1.0]]}).lazy().limit(0), "'e' of X holds vectors, but X has no rows"),
+        (used_up(pl.DataFrame({"e": [[1.0]]}).to_arrow().to_reader()), "gives its rows only once"),
         (pl.DataFrame({"e": [["a"], ["b"]]}), "'e' of X holds lists of something else than numbers"),
         (pl.DataFrame({"e": [[], []]}, schema={"e": pl.List(pl.Float64)}), "'e' of X holds no vectors"),
         (pl.DataFrame({"e": [[1.0], [2.0]], "e_0": [1.0, 2.0]}), "X has a column e_0 already"),
