@@ -79,6 +79,13 @@ class TrainingFiles:
                     stacklevel=2,
                 )
 
+    def _read_rows(self) -> RankingData:
+        """Return the training rows; of weights beside them ``check`` has said what there is to say."""
+        with warnings.catch_warnings():
+            if self.pairs is None:
+                warnings.filterwarnings("ignore", r".*\.weight lies beside ", UserWarning)
+            return read_files(self.data, self.reading)
+
     def _check_disk(self, kernel: bool) -> None:
         if kernel:
             raise MarginRankError(
@@ -93,7 +100,7 @@ class TrainingFiles:
 
     def read(self, *, kernel: bool = False) -> tuple[RankingData, RankingData | None]:
         """Return the training data, and the validation data with the same columns."""
-        rows = read_files(self.data, self.reading)
+        rows = self._read_rows()
         if not in_memory(rows.X):
             self._check_disk(kernel)
         if self.weights is not None:

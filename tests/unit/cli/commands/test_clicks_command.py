@@ -110,4 +110,6 @@ def test_weights_that_training_would_not_read_are_warned_of(folder, capfd):
             said.append(capfd.readouterr().err)
     sentence = "train.txt.weight lies beside train.txt, and its weights are not read. Take them with"
     assert [sentence in one for one in said] == [True, False, False, False]
+    # Once, and not where it would be wrong.
+    assert [one.count("lies beside") for one in said] == [1, 0, 0, 0]
     assert "--format lightgbm or --weights; --format letor leaves them out" in said[0]
