@@ -5,10 +5,14 @@ Three measures of the mean distance over ten bins of as many pairs each:
 - thirds: a third of the queries trains, a third calibrates, the last is measured; mean over random splits;
 - cv: two thirds train and calibrate by ``calibrate(cv=5)``, the same last third is measured;
 - folds: of five folds three train, one calibrates and one is measured, in turn, so that each query is
-  measured once; over the pairs of all queries.
+  measured once; over the pairs of all queries. It flatters: what one fold has too much of, the others lack.
 
-Beside them, what probabilities without any error would show on a third of the queries drawn at random,
-because so few queries differ from all of them; and the first two without that part, whose squares add up::
+A few queries differ from others, whatever the probabilities. What that makes of the first two is simulated:
+queries are drawn with replacement, the shares among the pairs of all queries stand for the truth.
+
+- no error: the truth itself, measured on as many queries as a third. No method can be below it but by luck;
+- shares of: a fit to other drawn queries, of a third or of two, that knows no more than their shares;
+- without: the measures less "no error"; squares add up. It is what is left for the method to answer for::
 
     python benchmarks/calibration.py                                   # made data, 20 seeds
     python benchmarks/calibration.py MQ2008/S1.txt MQ2008/S2.txt ...   # files: all queries together
@@ -23,6 +27,8 @@ import numpy as np
 
 from marginrank import RankingData, RankSVM, calibrate, load_letor
 from marginrank.datasets import make_ranking
+
+N_BINS = 10
 
 
 def pairs_of(data: RankingData):
@@ -44,23 +50,41 @@ class Measured(NamedTuple):
     above: np.ndarray
     query: np.ndarray
 
-    def error(self, n_bins: int = 10) -> float:
+    def error(self) -> float:
         """Return the mean distance of probability and share over bins of as many pairs."""
-        bins = np.array_split(np.argsort(self.probability, kind="stable"), n_bins)
-        return float(np.mean([abs(self.probability[rows].mean() - self.above[rows].mean()) for rows in bins]))
+        return float(np.mean([abs(self.probability[b].mean() - self.above[b].mean()) for b in self.bins()]))
 
-    def floor(self, n_queries: int, n_draws: int = 20, n_bins: int = 10) -> float:
-        """Return the error of the shares of all pairs on so many of the queries, drawn at random."""
-        order, perfect = np.argsort(self.probability, kind="stable"), np.empty(len(self.above))
-        for rows in np.array_split(order, n_bins):
-            perfect[rows] = self.above[rows].mean()
-        queries, number = np.unique(self.query, return_inverse=True)
-        errors = []
-        for seed in range(n_draws):
-            drawn = np.random.default_rng(seed).permutation(len(queries)) < n_queries
-            taken = np.flatnonzero(drawn[number])
-            bins = np.array_split(taken[np.argsort(self.probability[taken], kind="stable")], n_bins)
-            errors.append(np.mean([abs(perfect[rows].mean() - self.above[rows].mean()) for rows in bins]))
+    def bins(self) -> list[np.ndarray]:
+        """Return the rows of ten bins of as many pairs, by their probability."""
+        return np.array_split(np.argsort(self.probability, kind="stable"), N_BINS)
+
+    def by_chance(self, measured: float, fitted: float | None = None, n_draws: int = 50) -> float:
+        """Return the error of the true shares on a share of the queries, or of those of other drawn queries.
+
+        Queries are drawn with replacement, of those that have pairs.
+        """
+        bin_of_pair = np.empty(len(self.above), dtype=np.int64)
+        for k, rows in enumerate(self.bins()):
+            bin_of_pair[rows] = k
+        rng, errors = np.random.default_rng(0), []
+        by_query = np.argsort(self.query, kind="stable")
+        pairs_of_query = np.split(by_query, np.flatnonzero(np.diff(self.query[by_query])) + 1)
+
+        def drawn(share: float) -> np.ndarray:
+            n = len(pairs_of_query)
+            return np.concatenate([pairs_of_query[q] for q in rng.integers(n, size=round(share * n))])
+
+        for _ in range(n_draws):
+            known = slice(None) if fitted is None else drawn(fitted)
+            counts = np.bincount(bin_of_pair[known], minlength=N_BINS)
+            right = np.bincount(bin_of_pair[known], self.above[known], minlength=N_BINS)
+            shares = right / np.maximum(counts, 1)
+            rows = drawn(measured)
+            # Sorted by what the model said, so that the bins are those of the measure.
+            rows = rows[np.argsort(self.probability[rows], kind="stable")]
+            probabilities = shares[bin_of_pair[rows]]
+            parts = np.array_split(np.arange(len(rows)), N_BINS)
+            errors.append(np.mean([abs(probabilities[p].mean() - self.above[rows[p]].mean()) for p in parts]))
         return float(np.mean(errors))
 
 
@@ -72,9 +96,9 @@ def pairs_measured(model, data: RankingData) -> Measured:
     return Measured(model.calibration.probability(scores[i] - scores[j]), data.y[i] > data.y[j], numbers[i])
 
 
-def calibration_error(model, data: RankingData, n_bins: int = 10) -> float:
+def calibration_error(model, data: RankingData) -> float:
     """Return the mean distance of probability and share over bins of as many pairs."""
-    return pairs_measured(model, data).error(n_bins)
+    return pairs_measured(model, data).error()
 
 
 def parts_of(data: RankingData, n_parts: int, seed: int) -> np.ndarray:
@@ -120,7 +144,7 @@ def main() -> None:
             rows.append(np.pad(dense, ((0, 0), (0, width - dense.shape[1]))))
         X, y = np.vstack(rows), np.concatenate([part.y for part in parts])
         data = RankingData(X, y, qid=[q for part in parts for q in part.qid])
-    folds, floors = [], []
+    folds, chances = [], []
     for seed in range(options.seeds):
         if not options.files:
             X, y, qid = make_ranking(900, 20, noise=2.0, random_state=seed)
@@ -129,15 +153,17 @@ def main() -> None:
         if seed < options.folds:
             measured = by_folds(data, seed)
             folds.append(measured.error())
-            floors.append(measured.floor(data.n_queries // 3))
+            chances.append([measured.by_chance(1 / 3, fitted) for fitted in (None, 1 / 3, 2 / 3)])
     thirds, cv = np.transpose(errors)
     print(f"{data.n_queries} queries")
     for name, values in {"thirds": thirds, "cv": cv, "folds": folds}.items():
         print(f"  {name:<8} {np.mean(values):.4f}, largest {max(values):.4f} of {len(values)}")
-    floor = np.mean(floors)
-    print(f"  no error {floor:.4f} on {data.n_queries // 3} queries")
+    floor, *with_fit = np.mean(chances, axis=0)
+    print(f"  no error {floor:.4f} on a third of the queries")
+    for share, value in zip(("one third", "two thirds"), with_fit, strict=True):
+        print(f"  shares of {share} {value:.4f}")
     for name, values in {"thirds": thirds, "cv": cv}.items():
-        print(f"  {name:<8} {np.sqrt(max(0.0, np.mean(values) ** 2 - floor**2)):.4f} without that part")
+        print(f"  {name:<8} {np.sqrt(max(0.0, np.mean(values) ** 2 - floor**2)):.4f} without 'no error'")
 
 
 if __name__ == "__main__":

@@ -91,10 +91,11 @@ def draw(figures, log, estimated, file: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="the first of them, to run them in parts")
     parser.add_argument("--picture")
     options = parser.parse_args()
     rows = []
-    for seed in range(options.seeds):
+    for seed in range(options.first, options.first + options.seeds):
         figures, log, estimated = simulate(seed)
         naive, full = figures["naive clicks"], figures["full labels"]
         closed = [
