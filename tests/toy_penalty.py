@@ -44,7 +44,12 @@ class BoundedElasticNet:
     def allowed_step(self, w, direction, gradient):
         held = (w == 0.0) | (w <= self.low) | (w >= self.high)
         target = w + np.where(held & (direction * gradient >= 0.0), 0.0, direction)
-        return self.nearest(np.where(target * w < 0.0, 0.0, target)) - w
+        return self.step_to(w, self.nearest(np.where(target * w < 0.0, 0.0, target)))
+
+    def step_to(self, w, target):
+        step = target - w
+        outside = (w + step < self.low) | (w + step > self.high)
+        return np.where(outside, np.nextafter(step, 0.0), step)
 
     def nearest(self, w):
         return np.clip(w, self.low, self.high)

@@ -127,6 +127,16 @@ def test_steps_end_where_coefficients_are_allowed(penalty, rng):
 
 
 @every_penalty
+def test_no_rounding_takes_a_step_beyond_what_is_allowed(penalty, rng):
+    for _ in range(2000):
+        w = penalty.nearest(rng.standard_normal(6) * 10.0 ** rng.uniform(-8, 2, 6))
+        target = penalty.nearest(w + rng.standard_normal(6) * 10.0 ** rng.uniform(-8, 2, 6))
+        end = w + penalty.step_to(w, target)
+        assert np.isfinite(penalty.value(end, ALPHA))
+        np.testing.assert_allclose(end, target, rtol=1e-15, atol=4e-16 * np.abs(w).max())
+
+
+@every_penalty
 def test_a_smooth_one_has_the_gradient_and_the_hessian_of_its_values(penalty, rng):
     if not penalty.smooth:
         assert penalty in [*BOUNDED, *TOYS, ElasticNet()]

@@ -8,8 +8,9 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
+from marginrank.solvers.compact_hessian import CompactHessian
 from marginrank.solvers.quadratic_forms import DenseForm, DiagonalForm, QuadraticForm
-from marginrank.types import Mask, Vector
+from marginrank.types import Vector
 
 # Forms are judged by this many of the latest pairs: one alone is fickle, old ones are out of date.
 _JUDGES = 5
@@ -118,29 +119,14 @@ class InverseHessian:
         self._chosen = int(np.argmin(sum(self._misfits)))
         self._scale = product / float(dual[self._chosen])
 
-    def apply(self, gradient: Vector, free: Mask | None = None) -> Vector:
-        """Multiply the approximate inverse Hessian with ``gradient``.
+    def apply(self, gradient: Vector) -> Vector:
+        """Multiply the approximate inverse Hessian with ``gradient``."""
+        return _two_loops(gradient, self._pairs, self._forms[self._chosen], self._scale)
 
-        Parameters
-        ----------
-        gradient : ndarray of shape (n_features,)
-            The vector.
-        free : ndarray of bool, shape (n_features,), optional
-            The coefficients that may move: the Hessian is that of these alone, the product 0 elsewhere.
-        """
-        if free is None or free.all():
-            return _two_loops(gradient, self._pairs, self._forms[self._chosen], self._scale)
-        form = self._forms[self._chosen].among(free)
-        pairs, scale = [], self._scale
-        for step, change, _ in self._pairs:
-            s, y = step[free], change[free]
-            product, dual = float(s @ y), float(y @ form.solve(y))
-            if product > _SMALLEST_CURVATURE * float(np.sqrt(float(s @ form.times(s)) * dual)):
-                pairs.append((s, y, 1.0 / product))
-                scale = product / dual
-        moved = np.zeros_like(gradient)
-        moved[free] = _two_loops(gradient[free], pairs, form, scale)
-        return moved
+    def hessian(self) -> CompactHessian:
+        """Return the Hessian whose inverse this is; its inverse among some coefficients is another one."""
+        pairs = [(step, change) for step, change, _ in self._pairs]
+        return CompactHessian(self._forms[self._chosen], self._scale, pairs)
 
 
 def _two_loops(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from marginrank.types import Mask, Vector
+from marginrank.types import Array, Mask, Vector
 
 # Rounding leaves a flat direction this much of its features' own curvature, which keeps the factor sound.
 _ROUNDING = 1e-11
@@ -17,11 +17,15 @@ _ROUNDING = 1e-11
 class QuadraticForm(Protocol):
     """A symmetric positive definite matrix."""
 
+    @property
+    def separable(self) -> bool:
+        """Whether it is diagonal, so that what some entries add does not depend on the others."""
+
     def times(self, vector: Vector) -> Vector:
         """Return the product with a vector."""
 
-    def solve(self, vector: Vector) -> Vector:
-        """Return the product of the inverse with a vector."""
+    def solve(self, vector: Array) -> Array:
+        """Return the product of the inverse with a vector, or with each column of a matrix."""
 
     def among(self, chosen: Mask) -> QuadraticForm:
         """Return the form of vectors that are 0 but for some entries."""
@@ -36,6 +40,8 @@ class DiagonalForm:
     array([1.  , 0.25])
     """
 
+    separable = True
+
     def __init__(self, diagonal: Vector) -> None:
         self._diagonal = diagonal
 
@@ -43,9 +49,9 @@ class DiagonalForm:
         """Return the product with a vector."""
         return self._diagonal * vector
 
-    def solve(self, vector: Vector) -> Vector:
-        """Return the product of the inverse with a vector."""
-        return vector / self._diagonal
+    def solve(self, vector: Array) -> Array:
+        """Return the product of the inverse with a vector, or with each column of a matrix."""
+        return vector / (self._diagonal if vector.ndim == 1 else self._diagonal[:, None])
 
     def among(self, chosen: Mask) -> DiagonalForm:
         """Return the form of some entries."""
@@ -69,6 +75,8 @@ class DenseForm:
     array([ 1., -1.])
     """
 
+    separable = False
+
     def __init__(self, matrix: NDArray[np.float64], alpha: float) -> None:
         self._matrix, self._alpha = matrix, alpha
         self._added = alpha + _ROUNDING * matrix.diagonal()
@@ -80,8 +88,8 @@ class DenseForm:
         """Return the product with a vector."""
         return np.asarray(self._matrix @ vector + self._added * vector)
 
-    def solve(self, vector: Vector) -> Vector:
-        """Return the product of the inverse with a vector."""
+    def solve(self, vector: Array) -> Array:
+        """Return the product of the inverse with a vector, or with each column of a matrix."""
         return np.asarray(cho_solve(self._factor, vector, check_finite=False))
 
     def among(self, chosen: Mask) -> DenseForm:

@@ -6,6 +6,7 @@ from marginrank.solvers.base import Objective, Point
 from marginrank.solvers.certificate import Certificate
 from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.solvers.line_search import Trial, search
+from marginrank.solvers.penalised_model import model_step
 from marginrank.types import Vector
 
 
@@ -20,13 +21,13 @@ def step(certificate: Certificate, point: Point, gradient: Vector, inverse: Inve
     """Search the line from a point along the product of its gradient with the inverse Hessian."""
     objective = certificate.objective
     penalty, alpha = objective.penalty, objective.alpha
-    # What a kink or a bound holds has the subgradient 0: it stays, and others move as if it were not there.
-    free = None if penalty.smooth else gradient != 0.0
-    direction = penalty.allowed_step(point.w, -inverse.apply(gradient, free), gradient)
     if penalty.smooth:
+        direction = -inverse.apply(gradient)
         slope = float(gradient @ direction)
     else:
-        slope = float(point.risk_gradient @ direction) + penalty.slope(point.w, direction, alpha)
+        smooth = smooth_gradient(objective, point, gradient)
+        direction = model_step(penalty, alpha, inverse.hessian(), point.w, smooth, gradient)
+        slope = _slope(objective, point, direction)
     if not slope < 0.0:
         return None
     if len(inverse):
@@ -34,4 +35,13 @@ def step(certificate: Certificate, point: Point, gradient: Vector, inverse: Inve
     # Without curvature the length is unknown. Were the objective linear down to the bound, this step would
     # reach it; from the origin it is within a factor of two of the best one.
     direction *= certificate.slack / -slope
-    return search(point.along(direction), point, -certificate.slack, flatness=0.1, max_trials=6)
+    slope = -certificate.slack
+    if not penalty.smooth:
+        direction = penalty.allowed_step(point.w, direction, gradient)
+        slope = _slope(objective, point, direction)
+    return search(point.along(direction), point, slope, flatness=0.1, max_trials=6)
+
+
+def _slope(objective: Objective, point: Point, direction: Vector) -> float:
+    along = float(point.risk_gradient @ direction)
+    return along + objective.penalty.slope(point.w, direction, objective.alpha)

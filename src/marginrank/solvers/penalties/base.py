@@ -52,6 +52,9 @@ class Penalty(Protocol):
         Where the penalty has no kinks and allows every coefficient, that is the direction itself.
         """
 
+    def step_to(self, w: Vector, target: Vector) -> Vector:
+        """Return the step from ``w`` to an allowed place, which ``w`` plus it does not leave by rounding."""
+
     def nearest(self, w: Vector) -> Vector:
         """Return the allowed coefficients nearest to ``w``."""
 

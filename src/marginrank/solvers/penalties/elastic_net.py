@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from marginrank.cached import cached_property
 from marginrank.rounding import TINY, UNIT, upward
-from marginrank.types import Vector
+from marginrank.types import Mask, Vector
 
 # Roundings of one term of the conjugate, generously.
 _TERM = 16.0
+# A step to a bound may end short of it by so much of the bound.
+_LAST_DIGITS = 8.0 * UNIT
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,18 +103,37 @@ class ElasticNet:
         """Return the shortest subgradient: 0 where a kink or a bound holds a coefficient."""
         smooth, kink = gradient + self.modulus(alpha) * w, self.kink(alpha)
         found = np.where(w == 0.0, _soft(smooth, kink), smooth + kink * np.sign(w))
-        found = np.where(w <= self.low, np.minimum(found, 0.0), found)
-        return np.where(self._free, np.where(w >= self.high, np.maximum(found, 0.0), found), 0.0)
+        at_low, at_high = self._at_bounds(w)
+        found = np.where(at_low, np.minimum(found, 0.0), found)
+        return np.where(self._free, np.where(at_high, np.maximum(found, 0.0), found), 0.0)
+
+    def _at_bounds(self, w: Vector) -> tuple[Mask, Mask]:
+        """Return which coefficients are at the lower and the upper bound, or short of it by rounding."""
+        low, high = self._nearly
+        return w <= low, w >= high
+
+    @cached_property
+    def _nearly(self) -> tuple[Vector, Vector]:
+        """What counts as the bounds after rounding, each moved inward by its last digits."""
+        low, high = (np.asarray(end, dtype=np.float64) for end in (self.low, self.high))
+        inward = [np.where(np.isfinite(end), _LAST_DIGITS * np.abs(end), 0.0) for end in (low, high)]
+        return low + inward[0], high - inward[1]
 
     def allowed_step(self, w: Vector, direction: Vector, gradient: Vector) -> Vector:
         """Return a step that ends at 0 where it would cross it, and at a bound where it would leave."""
-        held = (w <= self.low) | (w >= self.high)
+        held = np.logical_or(*self._at_bounds(w))
         if self.l1_ratio > 0.0:
             held |= w == 0.0
         target = w + np.where(held & (direction * gradient >= 0.0), 0.0, direction)
         if self.l1_ratio > 0.0:
             target = np.where(target * w < 0.0, 0.0, target)
-        return self.nearest(target) - w
+        return self.step_to(w, self.nearest(target))
+
+    def step_to(self, w: Vector, target: Vector) -> Vector:
+        """Return the difference, shorter by its last digit where the sum would round beyond a bound."""
+        step = target - w
+        beyond = (w + step < self.low) | (w + step > self.high)
+        return np.where(beyond, np.nextafter(step, 0.0), step)
 
     def nearest(self, w: Vector) -> Vector:
         """Return the coefficients cut off at the bounds."""

@@ -54,6 +54,10 @@ class SquaredNorm:
         del w, gradient
         return direction
 
+    def step_to(self, w: Vector, target: Vector) -> Vector:
+        """Return the difference."""
+        return target - w
+
     def nearest(self, w: Vector) -> Vector:
         """Return ``w``."""
         return w
