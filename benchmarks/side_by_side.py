@@ -173,16 +173,16 @@ def serve() -> None:
         print(json.dumps(time.process_time() - start), flush=True)
 
 
+def one_thread() -> dict[str, str]:
+    """Return an environment in which no library uses more than one thread."""
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return {**os.environ, **threads, "PYTHONWARNINGS": "ignore"}
+
+
 def _start(python: str) -> subprocess.Popen[str]:
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "PYTHONWARNINGS": "ignore",
-    }
     command = [python, str(Path(__file__).resolve()), "--serve"]
     return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=one_thread()
     )
 
 

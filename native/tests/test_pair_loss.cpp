@@ -125,6 +125,27 @@ void lattice_scores_give_exact_sums() {
         }
 }
 
+// Queries of two and three rows have a kernel of their own: every order of labels with every order of scores, ties and
+// differences of exactly 1 among both.
+void tiny_queries_give_exact_sums() {
+    Random random(14);
+    for (const Draw& weight : {Draw(nullptr), integer(4)}) {
+        Problem p(random, {}, normal, normal, nullptr, normal);
+        for (std::int64_t rows : {2, 3})
+            for (int code = 0; code < (rows == 2 ? 144 : 1728); ++code) {
+                for (std::int64_t k = 0, rest = code; k < rows; ++k, rest /= 12) {
+                    p.y.push_back(static_cast<double>(rest % 3));
+                    p.s.push_back(0.5 * static_cast<double>(rest / 3 % 4));
+                }
+                p.ptr.push_back(p.ptr.back() + rows);
+                p.scale.push_back(1.0);
+            }
+        if (weight) p.w = draw(random, p.ptr.back(), weight);
+        p.u = draw(random, p.ptr.back(), integer(9));
+        check_against(p, pairs_by_definition, 0.0);
+    }
+}
+
 // Multiples of 0.1 as doubles: which differences round to below 1 is up to the predicate, so counts are
 // exact and sums, whose terms round, are not. 1e-13 is a few hundred roundings.
 void rounded_lattice_scores_count_exactly() {
@@ -323,6 +344,7 @@ void an_outlier_score_does_not_spoil_the_value() {
 
 int main() {
     lattice_scores_give_exact_sums();
+    tiny_queries_give_exact_sums();
     rounded_lattice_scores_count_exactly();
     real_scores_and_weights_agree_to_rounding();
     many_keys_agree_with_a_fenwick_tree();

@@ -70,11 +70,10 @@ inline void dense_dot4(const Real* const* x, const Less& less, const double* w, 
             b[r] += less.load(x[r], j + 4) * w1;
         }
     }
-    for (int r = 0; r < 4; ++r) {
-        double tail = 0.0;
-        for (std::int64_t k = j; k < n; ++k) tail += less.at(x[r], k) * w[k];
-        out[r] = sum4(a[r] + b[r]) + tail;
-    }
+    // What is left of the columns, of all four rows at once.
+    Real4 tail = all4(0.0);
+    for (; j < n; ++j) tail += Real4{less.at(x[0], j), less.at(x[1], j), less.at(x[2], j), less.at(x[3], j)} * w[j];
+    for (int r = 0; r < 4; ++r) out[r] = sum4(a[r] + b[r]) + tail[r];
 }
 
 template <class Real, class Less>

@@ -79,6 +79,12 @@ public:
         for (std::int64_t q = 0; q < n_queries_; ++q) {
             const std::int32_t* start = levels(q);
             const std::int32_t* at = order(q);
+            if (weight_ == nullptr) {
+                for (std::int32_t l = 0; l < n_levels(q); ++l)
+                    for (std::int32_t k = start[l]; k < start[l + 1]; ++k)
+                        out[query_ptr_[q] + at[k]] = static_cast<double>(rows(q) - (start[l + 1] - start[l]));
+                continue;
+            }
             double total = 0.0;
             for (std::int64_t k = 0; k < rows(q); ++k) total += weight_of(q, at[k]);
             for (std::int32_t l = 0; l < n_levels(q); ++l) {

@@ -15,6 +15,7 @@
 #include "marginrank/pair_brute.hpp"
 #include "marginrank/pair_labels.hpp"
 #include "marginrank/pair_sweep.hpp"
+#include "marginrank/pair_tiny.hpp"
 #include "marginrank/parallel.hpp"
 #include "marginrank/query_loss.hpp"
 
@@ -32,7 +33,7 @@ class PairLoss : public QueryLoss {
 public:
     // scale[q] multiplies the sum over the pairs of query q. labels must outlive this.
     PairLoss(const PairLabels& labels, const double* scale, bool squared)
-        : QueryLoss(labels.query_ptr(), scale_of_pairs(labels, scale)), labels_(labels), squared_(squared) {}
+        : QueryLoss(labels.query_ptr(), scale_of_pairs(labels, scale)), labels_(labels), tiny_(labels), squared_(squared) {}
 
     std::unique_ptr<QueryScratch> make_scratch() const override { return std::make_unique<PairScratch>(); }
 
@@ -49,6 +50,10 @@ protected:
                           QueryScratch& scratch) const override {
         auto& own = static_cast<PairScratch&>(scratch);
         if (squared_) factor *= 2.0;
+        if (tiny_.has(q)) {
+            const auto evaluate = squared_ ? kernels::evaluate_tiny<true> : kernels::evaluate_tiny<false>;
+            return evaluate(tiny_.signs(q), labels_.rows(q), scores, labels_.weights_of(q), factor, gradient);
+        }
         return labels_.brute(q) ? evaluate_small(crew, q, scores, factor, gradient, own.small)
                                 : evaluate_sorted(crew, q, scores, factor, gradient, own);
     }
@@ -228,6 +233,7 @@ private:
     }
 
     const PairLabels& labels_;
+    TinyQueries tiny_;
     bool squared_;
 };
 

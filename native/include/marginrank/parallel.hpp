@@ -97,7 +97,8 @@ private:
     int n_threads_;
     Interrupted interrupted_;
     Clock::duration every_;
-    mutable Clock::time_point last_poll_ = Clock::now();
+    // Reading the clock takes longer than a query of two rows, and crews are made for each: only where it is needed.
+    mutable Clock::time_point last_poll_ = interrupted_ == nullptr ? Clock::time_point() : Clock::now();
     mutable std::atomic<bool> cancelled_{false};
 };
 

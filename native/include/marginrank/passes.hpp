@@ -100,7 +100,8 @@ struct FusedPass {
 
     FusedPass(const QueryLoss& loss, QueryRange range, std::int64_t n_blocks, int threads)
         : base(loss.query_ptr()[range.first]), values(static_cast<std::size_t>(n_blocks), 0.0) {
-        for (std::int64_t q = range.first; q <= range.last; ++q) local.push_back(loss.query_ptr()[q] - base);
+        local.resize(static_cast<std::size_t>(range.last - range.first) + 1);
+        for (std::size_t k = 0; k < local.size(); ++k) local[k] = loss.query_ptr()[range.first + static_cast<std::int64_t>(k)] - base;
         first = query_blocks(local.data(), range.last - range.first, n_blocks);
         for (int worker = 0; worker < threads; ++worker) scratch.push_back(loss.make_scratch());
     }

@@ -66,10 +66,13 @@ def group_rows(qid: NDArray[Any]) -> Groups:
     np.not_equal(qid[1:], qid[:-1], out=new[1:])
     starts = np.flatnonzero(new)
     run_ids = qid[starts]
+    in_order = Groups(run_ids, np.append(starts, n_rows).astype(np.int64, copy=False), None)
+    if _ascend(run_ids):
+        return in_order
     first = _first_equal(run_ids)
     is_first = first == np.arange(len(first))
     if is_first.all():
-        return Groups(run_ids, np.append(starts, n_rows).astype(np.int64, copy=False), None)
+        return in_order
     run_query = (np.cumsum(is_first) - 1)[first]
     index = np.int32 if n_rows < np.iinfo(np.int32).max else np.int64
     query = np.repeat(run_query.astype(index), np.diff(starts, append=n_rows))
@@ -130,6 +133,11 @@ def weight_by_query(query_weight: Any, groups: Groups) -> Vector | None:
             f"query_weight must be equal on all rows of a query; query {shown(query)} has several."
         )
     return weight
+
+
+def _ascend(ids: NDArray[Any]) -> bool:
+    """Whether ids are numbers or times, each above the one before it: none comes twice."""
+    return ids.dtype.kind in "biufmM" and bool((ids[1:] > ids[:-1]).all())
 
 
 def _first_equal(ids: NDArray[Any]) -> NDArray[np.int64]:

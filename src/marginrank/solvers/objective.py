@@ -360,15 +360,15 @@ class Line:
         w = start.w + t * self._direction
         if not start.has_scores:
             return objective.at(w)
-        is_first = self._score_direction is None
         # From a tiny step the difference would have lost its digits.
-        if is_first and objective.fused and abs(t) >= _SMALLEST_FUSED_STEP:
+        if self._score_direction is None and objective.fused and abs(t) >= _SMALLEST_FUSED_STEP:
             point = objective.at(w)
             self._score_direction = (point.scores - start.scores) / t
             error = point.score_error + start.score_error + self._step_rounding(t)
             self._direction_error = upward(error) / abs(t)
             return point
-        scores = start.scores + t * self.look_along()
+        scores = t * self.look_along()
+        scores += start.scores
         error = start.score_error + abs(t) * self._direction_error + self._step_rounding(t)
         return objective.at_scores(w, scores, upward(error))
 
