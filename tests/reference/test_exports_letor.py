@@ -10,6 +10,7 @@ from marginrank import KernelRankSVM, RankSVM, load_letor
 from marginrank.data.matrices import as_dense
 from marginrank.export import TARGETS
 from marginrank.export.base import Options
+from marginrank.export.checking import compare_scores
 from marginrank.export.exporting import column_names
 
 
@@ -63,6 +64,24 @@ def test_kernels_in_onnx_rank_the_same(settings, alpha, rows):
         assert check.order_changes <= 1e-4 * check.n_pairs if dtype == "float32" else not check.order_changes
     if settings.get("approximation") != "fourier" and settings.get("kernel") != "laplacian":
         assert check.largest_difference == 0.0  # bit for bit, so cancelling weights do not matter
+
+
+def test_the_default_kernel_machine_predicts_what_its_graphs_give(rows):
+    # It trains on features of float32; its weights of landmarks are 1e3 to 1e5 times as large as its scores.
+    onnxruntime = pytest.importorskip("onnxruntime")
+    ranker = KernelRankSVM(n_components=min(500, rows.n_rows), random_state=0).fit(rows)
+    assert ranker.feature_map_.dtype == "float32"
+    scores, X = ranker.predict(rows.X), np.asarray(as_dense(rows.X), dtype=np.float64)
+    _, queries = np.unique(np.asarray(rows.qid), return_inverse=True)
+    for dtype, error in (("float32", 1e-5), ("float64", 1e-12)):
+        file = io.BytesIO()
+        ranker.to_model().export("onnx", file, dtype=dtype)
+        session = onnxruntime.InferenceSession(file.getvalue(), providers=["CPUExecutionProvider"])
+        (found,) = session.run(None, {"features": X.astype(dtype)})
+        check = compare_scores(scores, found.astype(np.float64), queries)
+        assert check.largest_difference <= error
+        assert check.order_changes <= 1e-4 * check.n_pairs
+    assert check.largest_difference == 0.0
 
 
 def pairs_of(queries, expected, found):

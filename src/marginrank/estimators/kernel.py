@@ -107,7 +107,8 @@ class KernelRankSVM(PairwiseRanker):
         Keep the features, or make them again in every pass; "auto" keeps them where they take at most a
         quarter of the machine's memory.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Of the features; "auto" is float64 where the kernel is exact, else float32.
+        Of the features in training; "auto" is float64 where the kernel is exact, else float32. ``predict``
+        computes in float64.
     random_state : int, RandomState or None, default=None
         Draws landmarks or frequencies.
     n_jobs : int, optional
@@ -355,7 +356,9 @@ class KernelRankSVM(PairwiseRanker):
 
     def _scores(self, matrix: Any) -> NDArray[np.float64]:
         def compute() -> NDArray[np.float64]:
-            mapping, threads = scaled_map(self.feature_map_, self.column_scale_), resolve_threads(self.n_jobs)
+            # As RankingModel: whatever the features of training were, and as exports compute.
+            mapping = scaled_map(self.feature_map_, self.column_scale_, np.float64)
+            threads = resolve_threads(self.n_jobs)
             return mapped_scores(mapping, matrix, self.coef_, self._linear_coef, n_threads=threads)
 
         scores: NDArray[np.float64] = finite_scores(type(self).__name__, matrix, compute)

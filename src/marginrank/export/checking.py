@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,16 +18,11 @@ _BLOCK_VALUES = 1 << 22
 
 
 class CheckedRows(NamedTuple):
-    """Rows to check an export on: their columns as the model has them, their queries, and its scores.
-
-    ``scores`` are computed in float64 throughout; ``own`` are those that the model itself gives, where its
-    feature map computes in float32.
-    """
+    """Rows to check an export on: their columns as the model has them, their queries, and its scores."""
 
     X: Matrix
     qid: Any
     scores: Vector
-    own: Vector | None = None
 
 
 @dataclass(frozen=True)
@@ -48,9 +43,6 @@ class ExportCheck:
         The largest change of a difference of two scores of a query, in units of ``spread``.
     spread : float
         Deviation of the model's scores about the mean of their query.
-    own_difference : float or None
-        Where the model's feature map computes in float32, the largest change of such a difference between the
-        scores that it predicts and those of the same map in float64, with which the export is compared.
 
     Examples
     --------
@@ -65,19 +57,12 @@ class ExportCheck:
     new_ties: int
     largest_difference: float
     spread: float
-    own_difference: float | None = None
 
     def __str__(self) -> str:
-        text = (
+        return (
             f"{self.n_rows:,} rows of {self.n_queries:,} queries: of {self.n_pairs:,} pairs "
             f"{self.order_changes:,} change their order and {self.new_ties:,} become ties; differences of "
             f"scores change by at most {self.largest_difference:.2g} of their spread"
-        )
-        if self.own_difference is None:
-            return text
-        return (
-            f"{text} (compared with the model's feature map in float64; the model itself computes it in "
-            f"float32, and predicts differences that are up to {self.own_difference:.2g} of the spread off)"
         )
 
 
@@ -93,11 +78,7 @@ def check_export(target: Target, content: bytes, options: Options, rows: Checked
             f"{target.title} gives {np.count_nonzero(~np.isfinite(found)):,} rows no finite score, of "
             f"{len(found):,}: values or sums leave the range of its numbers. Give the columns other units."
         )
-    check = compare_scores(rows.scores, found, queries)
-    if rows.own is None:
-        return check
-    own = compare_scores(rows.scores, rows.own, queries)
-    return replace(check, own_difference=own.largest_difference)
+    return compare_scores(rows.scores, found, queries)
 
 
 def _grouped(rows: CheckedRows) -> tuple[Rows, Rows, Rows]:

@@ -38,8 +38,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     n_jobs: int | None
     n_features_in_: int
 
-    def block_map(self) -> BlockMap:
-        """Return the fitted map as designs take it; each map has its own."""
+    def block_map(self, dtype: Any = None) -> BlockMap:
+        """Return the fitted map as designs take it, in a dtype, or in its own; each map has its own."""
         raise NotImplementedError
 
     def transform(self, X: Any) -> NDArray[Any]:

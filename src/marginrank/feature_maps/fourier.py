@@ -143,9 +143,10 @@ class FourierFeatures(FeatureMap):
             self.centre_ = np.zeros(X.shape[1]) if is_sparse(X) else _mean(X, weight)
         return self
 
-    def block_map(self) -> Cosines:
+    def block_map(self, dtype: Any = None) -> Cosines:
         """Return the fitted map as designs take it."""
-        return Cosines(self.frequencies_, self.phases_, self.centre_)
+        frequencies = self.frequencies_.astype(dtype or self.dtype, copy=False)
+        return Cosines(frequencies, self.phases_, self.centre_)
 
     def _state(self) -> State:
         header = {"kernel": self.kernel, "gamma": self.gamma_}

@@ -93,6 +93,8 @@ class KernelColumns:
         if kernel == "rbf" and not is_sparse(landmarks):
             self._far = FarRows(landmarks, float(parameters["gamma"]))
             landmarks = self._far.landmarks
+        if kernel != "precomputed" and dtype == np.float64:  # or float32 rows would be compared in float32
+            landmarks = landmarks.astype(np.float64, copy=False)
         self._function, takes = KERNELS[kernel]
         self._parameters = {name: parameters[name] for name in takes}
         self._landmarks = landmarks

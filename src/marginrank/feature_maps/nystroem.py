@@ -182,9 +182,9 @@ class NystroemFeatures(FeatureMap):
             self.whitening_, self.eigenvalues_ = whitening(self._gram(X, chosen), rank, cutoff)
         return self
 
-    def block_map(self) -> KernelColumns:
+    def block_map(self, dtype: Any = None) -> KernelColumns:
         """Return the fitted map as designs take it: kernel values, and T as the factor."""
-        return self._columns(self.landmarks_, np.dtype(self.dtype), self.whitening_)
+        return self._columns(self.landmarks_, np.dtype(dtype or self.dtype), self.whitening_)
 
     def _columns(
         self, landmarks: MemoryMatrix, dtype: np.dtype[Any], factor: NDArray[np.float64] | None = None

@@ -48,8 +48,7 @@ class ExplainedModel:
 
         Notes
         -----
-        The margin is in float64. ``predict`` of a feature map of float32 differs from it by the rounding of
-        float32.
+        The margin is the difference of what ``predict`` gives the two rows, up to rounding in float64.
 
         Examples
         --------

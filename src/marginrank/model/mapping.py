@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,21 +52,15 @@ class InputMapping:
         return n_features_out(self.feature_map.block_map())
 
     def block_map(self) -> BlockMap:
-        """Return it all as designs take it."""
-        inner = self.feature_map.block_map()
+        """Return it all as designs take it, in float64 whatever the features of training were.
+
+        Weights of landmarks may be 1e5 times as large as the scores that they add up to: kernel values of
+        float32 would leave two or three digits of these.
+        """
+        inner = self.feature_map.block_map(np.float64)
         if self.multiplier is None:
             return inner
         return ScaledRows(inner, self.multiplier, self.offset)
-
-    def in_float64(self) -> InputMapping:
-        """Return the same with a map that computes in float64: itself, if it does."""
-        header, arrays = self.feature_map.to_state()
-        if header["dtype"] == "float64":
-            return self
-        # Not above: scikit-learn, which the maps need, loads slowly.
-        from marginrank.feature_maps import map_from_state
-
-        return replace(self, feature_map=map_from_state({**header, "dtype": "float64"}, arrays))
 
     def scores(self, X: Matrix, coef: Vector, *, n_threads: int) -> Vector:
         """Return the scores of rows, by the weights of the features."""

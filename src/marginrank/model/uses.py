@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 import numpy as np
@@ -124,7 +123,7 @@ class ModelUses(ExplainedModel):
             inside of it.
         check : RankingData, optional
             Rows to score by what was written, through the target's runtime or a replica of its formula, and
-            to compare with the scores of the model, whose feature map is computed in float64 for that.
+            to compare with the scores of the model.
 
         Returns
         -------
@@ -156,13 +155,12 @@ class ModelUses(ExplainedModel):
         # Not above: who only scores need not wait for it.
         from marginrank.export import CheckedRows, export_model
 
-        given, model = (cast("ExportedModel", one) for one in (self, _in_float64(self)))
+        model = cast("ExportedModel", self)
         rows = None
         if check is not None:
             if not isinstance(check, RankingData):
                 raise ParameterError("check", "a RankingData", check)
-            own = None if model is given else given.predict(check)
-            rows = CheckedRows(self._matrix(check), check.qid, model.predict(check), own)
+            rows = CheckedRows(self._matrix(check), check.qid, model.predict(check))
         return export_model(
             model,
             target,
@@ -231,18 +229,6 @@ class ModelUses(ExplainedModel):
             metadata=about,
         )
         return model
-
-
-def _in_float64(model: Any) -> Any:
-    """Return a model whose feature map, if it has one, computes in float64; itself where it does."""
-    if model.mapping is None:
-        return model
-    mapping = model.mapping.in_float64()
-    if mapping is model.mapping:
-        return model
-    exact = copy(model)
-    object.__setattr__(exact, "mapping", mapping)
-    return exact
 
 
 def _rows_of_pairs(rows: Any, name: str) -> tuple[Any, bool]:

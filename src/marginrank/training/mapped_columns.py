@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from marginrank.cached import cached_property
 from marginrank.designs import ColumnTransform, Design, MappedRows, ScaledRows, scale_rows
@@ -29,9 +30,9 @@ def rows_to_map(X: MemoryMatrix, rows: Rows | None, column_scale: Vector | None)
     return X if column_scale is None else scale_rows(X, 1.0 / column_scale)
 
 
-def scaled_map(feature_map: FeatureMap, column_scale: Vector | None) -> BlockMap:
-    """Return a map of columns that are divided by a scale first."""
-    inner = feature_map.block_map()
+def scaled_map(feature_map: FeatureMap, column_scale: Vector | None, dtype: Any = None) -> BlockMap:
+    """Return a map of columns that are divided by a scale first, in a dtype, or in that of the map."""
+    inner = feature_map.block_map(dtype)
     return inner if column_scale is None else ScaledRows(inner, 1.0 / column_scale)
 
 
