@@ -27,6 +27,8 @@ from marginrank.export.checking import compare_scores
 from marginrank.export.exporting import column_names
 
 jsonschema = pytest.importorskip("jsonschema")
+# Some columns of the raw rows are negative.
+pytestmark = pytest.mark.filterwarnings("ignore:The learning-to-rank plugin of .* takes scores:UserWarning")
 
 SCHEMAS = {
     "elasticsearch": (PLUGIN_SCHEMA, PLUGIN_FEATURES_SCHEMA),
@@ -229,7 +231,34 @@ def test_ordinary_columns_do_not_warn():
         for target in TARGETS:
             exported(raw_model(), target)
             exported(raw_model(), target, check=raw_data())
-    assert caught == []
+    said = {str(one.message).partition(" takes scores")[0] for one in caught}
+    assert said == {TARGETS[name].title for name in QUERY_SCORES}
+
+
+QUERY_SCORES = ("elasticsearch", "opensearch")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_negative_columns_are_warned_of_where_features_are_scores_of_queries(target):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        exported(raw_model(), target)
+    if target not in QUERY_SCORES:
+        assert caught == []
+        return
+    (said,) = caught
+    # The third is about -5, and one more is negative; the constant and the counts are not.
+    named = "'price \"net\"', \"it's\", 'a b' and 1 more"
+    assert f"which are never below 0, and {named} had negative values in training" in str(said.message)
+    assert "Add a constant to the column, in the index and in training" in str(said.message)
+    assert said.filename == __file__
+
+
+def test_columns_of_weight_0_may_be_negative_there(recwarn):
+    data = RankingData([[1.0, -2.0], [3.0, -1.0], [2.0, -4.0]], [0, 2, 1])
+    model = RankingModel([1.0, 0.0], column_statistics=RankSVM().fit(data).column_statistics_)
+    exported(model, "elasticsearch")
+    assert not recwarn.list
 
 
 def test_order_changes_and_ties_equal_a_count_over_all_pairs():

@@ -4,22 +4,30 @@ A definition maps feature names to numbers; features of the set that it does not
 the set does not know is refused. Scores are float32 sums in the order of the set, without an intercept.
 The normaliser ``standard`` is ``(x - mean) / standard_deviation`` and wants a positive deviation; ``min_max``
 wants numbers that are not negative, so a column with a negative minimum is sent as ``standard`` with the
-minimum for a mean and the range for a deviation, which is the same map.
+minimum for a mean and the range for a deviation, which is the same map. A feature is the score of a query,
+and Lucene has no scores below 0: columns that were negative in training are warned of.
 """
 
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any, ClassVar
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.exceptions import MarginRankError
+from marginrank.exceptions import MarginRankError, Sentence
 from marginrank.export.base import ExportedModel, Options, Scorer, Target, Written
 from marginrank.export.normalizers import Normalized, normalized_weights
-from marginrank.export.numbers import as_float32, check_float32, float32_dot, roundings_in_order
+from marginrank.export.numbers import (
+    as_float32,
+    check_float32,
+    float32_dot,
+    listed_columns,
+    roundings_in_order,
+)
 from marginrank.types import Rows, Vector
 
 _FEATURE_SET = "features"
@@ -45,6 +53,7 @@ class Elasticsearch(Target):
         found = normalized_weights(model, options)
         names = [options.names[j] for j in found.columns]
         check_float32(found.weights, names, self.title)
+        _warn_of_negatives(model, options, found.columns, self.title)
         linear: dict[str, Any] = {
             "type": "model/linear",
             "definition": dict(zip(names, found.weights.tolist(), strict=True)),
@@ -93,6 +102,25 @@ class OpenSearch(Elasticsearch):
 
     name: ClassVar[str] = "opensearch"
     title: ClassVar[str] = "The learning-to-rank plugin of OpenSearch"
+
+
+def _warn_of_negatives(model: ExportedModel, options: Options, columns: Rows, title: str) -> None:
+    """Warn of columns that no query can have for its score."""
+    if model.column_statistics is None:
+        return
+    negative = columns[model.column_statistics.low[columns] < 0.0]
+    if len(negative):
+        warnings.warn(
+            Sentence(
+                "{title!s} takes scores of queries for features, which are never below 0, and {columns!s} "
+                "had negative values in training.",
+                "Add a constant to the column, in the index and in training; that changes no order.",
+                title=title,
+                columns=listed_columns(negative, options.names),
+            ),
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def _normalizers(names: list[str], found: Normalized, by_range: bool) -> dict[str, Any]:

@@ -118,7 +118,9 @@ def column_names(names: Any, own: Sequence[str] | None, n_features: int) -> tupl
     elif names is not None:
         listed = as_list(names)
         if listed is None or len(listed) != n_features:
-            raise ParameterError("names", f"{n_features} names, or a mapping from old to new ones", names)
+            these = "" if listed is None else f"These are {len(listed)}."
+            what = f"{n_features} names, or a mapping from old to new ones"
+            raise ParameterError("names", what, names, these)
         new = tuple(listed)
     for name in new:
         if not isinstance(name, str) or not name or not name.isprintable():

@@ -21,6 +21,7 @@ from marginrank.exceptions import MarginRankError, Sentence, warn
 from marginrank.export.base import ExportedModel, Options, Target
 from marginrank.export.checking import CheckedRows, ExportCheck, compare_scores
 from marginrank.export.float32_bound import Float32Bound
+from marginrank.export.numbers import listed_columns
 from marginrank.types import Rows, Vector
 
 # Half of the distance of float32 numbers about 1.
@@ -29,7 +30,6 @@ _ROUNDING = 2.0**-24
 _WARN_ABOVE = 1e-5
 # What is likely lost on made rows is counted so many times.
 _CAUTION = 4.0
-_NAMED_AT_MOST = 3
 # Columns that lose less than this part of what the worst one loses are not to blame.
 _BLAMED = 0.1
 _MADE_ROWS, _MADE_QUERY, _MADE_VALUES = 512, 32, 1 << 22
@@ -201,7 +201,7 @@ def warn_of_loss(loss: Float32Loss, names: Sequence[str], title: str) -> None:
     remedy = "Export to a target of float64, or with {dtype='float64'}."
     if len(blamed):
         cause = "the values of {columns!s} are large for what they tell apart"
-        values["columns"] = _listed(blamed[np.argsort(-loss.columns[blamed], kind="stable")], names)
+        values["columns"] = listed_columns(blamed[np.argsort(-loss.columns[blamed], kind="stable")], names)
         remedy = (
             "Train with the column less a constant, or in larger units, such as days since 2020 for seconds "
             "since 1970; or export to a target of float64, such as sql, vespa or json."
@@ -217,9 +217,3 @@ def warn_of_loss(loss: Float32Loss, names: Sequence[str], title: str) -> None:
         ),
         Float32Warning,
     )
-
-
-def _listed(columns: Rows, names: Sequence[str]) -> str:
-    named = ", ".join(repr(names[j]) for j in columns[:_NAMED_AT_MOST])
-    more = len(columns) - _NAMED_AT_MOST
-    return f"{named} and {more:,} more" if more > 0 else named

@@ -8,11 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError
-from marginrank.types import Vector
+from marginrank.types import Rows, Vector
 
 # Parsers of databases and engines refuse expressions that are nested about 1,000 deep, and a sum of n terms
 # is nested n deep.
 _MOST_TERMS = 100
+_NAMED_AT_MOST = 3
+
+
+def listed_columns(columns: Rows, names: Sequence[str]) -> str:
+    """Return the names of columns for a sentence, the first three of many.
+
+    Examples
+    --------
+    >>> listed_columns(np.arange(5), "abcde")
+    "'a', 'b', 'c' and 2 more"
+    """
+    named = ", ".join(repr(names[j]) for j in columns[:_NAMED_AT_MOST])
+    more = len(columns) - _NAMED_AT_MOST
+    return f"{named} and {more:,} more" if more > 0 else named
 
 
 def literal(value: float) -> str:

@@ -135,6 +135,8 @@ class ModelUses(ExplainedModel):
         Float32Warning
             If the target computes in float32 and differences of scores change by more than 1e-5 of their
             spread: on the rows of ``check``, or else on rows that are made after the column statistics.
+        UserWarning
+            If the target takes scores of queries, which are never negative, and a column was in training.
 
         Examples
         --------
