@@ -20,6 +20,7 @@ FOLDER = Path(__file__).resolve().parent
 SHORT = (
     ("linear.py", False),
     ("structured_tables.py", True),
+    ("kernel_scores.py", True),
 )
 LONG = (
     ("out_of_the_box.py", True),

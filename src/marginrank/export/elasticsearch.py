@@ -11,14 +11,13 @@ and Lucene has no scores below 0: columns that were negative in training are war
 from __future__ import annotations
 
 import json
-import warnings
 from typing import Any, ClassVar
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.exceptions import MarginRankError, Sentence
+from marginrank.exceptions import MarginRankError, Sentence, warn
 from marginrank.export.base import ExportedModel, Options, Scorer, Target, Written
 from marginrank.export.normalizers import Normalized, normalized_weights
 from marginrank.export.numbers import (
@@ -110,7 +109,7 @@ def _warn_of_negatives(model: ExportedModel, options: Options, columns: Rows, ti
         return
     negative = columns[model.column_statistics.low[columns] < 0.0]
     if len(negative):
-        warnings.warn(
+        warn(
             Sentence(
                 "{title!s} takes scores of queries for features, which are never below 0, and {columns!s} "
                 "had negative values in training.",
@@ -119,7 +118,6 @@ def _warn_of_negatives(model: ExportedModel, options: Options, columns: Rows, ti
                 columns=listed_columns(negative, options.names),
             ),
             UserWarning,
-            stacklevel=5,
         )
 
 
