@@ -15,6 +15,9 @@ from marginrank.export.exporting import column_names
 from marginrank.export.float32_bound import Float32Bound
 from marginrank.export.float32_loss import Float32Loss, estimated_loss
 
+# Some columns are negative.
+pytestmark = pytest.mark.filterwarnings("ignore:The learning-to-rank plugin of .* takes scores:UserWarning")
+
 
 def seconds(days, n_others, *, last=False):
     """Return rows with a column of seconds since 1970, before or after others."""
