@@ -88,6 +88,7 @@ class PenalizedPairs:
 
         limits = [(0.0, largest)] * len(self.D)
         theta = np.full(len(self.D), 0.5 * largest)
-        theta = minimize(dual, theta, jac=True, method="L-BFGS-B", bounds=limits, options=_EXACT).x
+        for _ in range(_STARTS):  # it gives up early where a line search fails
+            theta = minimize(dual, theta, jac=True, method="L-BFGS-B", bounds=limits, options=_EXACT).x
         self.proved = -dual(theta)[0]
         return self.minimizer(self.D.T @ theta)
