@@ -73,7 +73,7 @@ def test_the_same_bits_for_any_number_of_threads_and_the_ranker_stays_as_it_was(
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c_leaves_the_intervals_of_the_draws_so_far(monkeypatch, n_jobs):
+def test_an_interrupt_leaves_the_intervals_of_the_draws_so_far(monkeypatch, n_jobs):
     fit_draw, data, ranker = intervals._fitted_to_draw, made(), RANKERS["least squares"]
     whole = coefficient_intervals(ranker, data, n_boot=6)
     for n_fitted in range(6):
