@@ -49,6 +49,7 @@ DEFAULTS = {
         "l1_ratio": 0.0,
         "bounds": None,
         "regularization": "tikhonov",
+        "warm_start": False,
     },
     "StructuredRankSVM": {
         **_SEARCH,

@@ -187,7 +187,8 @@ class Ranker(FittedRanker):
         if not searches:
             trainer = trainers[0]
             recorder = Recorder(sets, trainer.problem.space, trainer.patience) if sets else None
-            start = getattr(self, "coef_", None) if self.warm_start else None
+            start: Any = getattr(self, "coef_", None) if self.warm_start else None
+            start = start if np.ndim(start) == 1 else None  # several targets are no start for one
             return OneAlpha(trainer, Place(float(self.alpha), start, alone=True), callbacks, recorder)
         if sets:
             return SearchOnSet(trainers, search, callbacks, sets[-1])

@@ -69,6 +69,9 @@ class RankRLS(LeastSquaresRanker):
         Divide each column by its standard deviation or its range while training. ``coef_`` stays in raw
         units, and sparse data stay sparse. "auto" takes "standard" where the largest range of a column is
         more than 100 times the smallest, and None elsewhere; None is for an alpha from another program.
+    warm_start : bool, default=False
+        With ``l1_ratio`` or ``bounds``: start from the coefficients of the previous ``fit``. Linear systems,
+        without these, start from zero.
     n_jobs : int, optional
         Threads; by default as many as there are processors, or ``OMP_NUM_THREADS``. The result has the same
         bits for any number.
@@ -179,6 +182,7 @@ class RankRLS(LeastSquaresRanker):
         tol: float = 1e-3,
         max_iter: int = 1000,
         scale: ScaleSetting | None = "auto",
+        warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -194,6 +198,7 @@ class RankRLS(LeastSquaresRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.scale = scale
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -6,7 +6,7 @@ import pytest
 from ranking_cases import ranking_case
 from scipy import sparse
 
-from marginrank import RankingData, RankSVM, write_dataset
+from marginrank import RankingData, RankRLS, RankSVM, write_dataset
 from marginrank.designs.compared import column_scale
 from marginrank.exceptions import IncompatibleSolverError, MarginRankError, ZeroModelWarning
 from penalized_oracle import PenalizedPairs, box, pair_differences
@@ -233,3 +233,22 @@ def test_newton_refuses_kinks():
     case = ranking_case()
     with pytest.raises(IncompatibleSolverError, match="a gradient, which 'elastic_net' does not have"):
         RankSVM("squared_hinge", solver="newton", l1_ratio=0.5).fit(case.X, case.y, qid=case.qid)
+
+
+def test_least_squares_continue_from_the_last_fit():
+    rng = np.random.default_rng(11)
+    X, qid = rng.standard_normal((300, 12)), np.repeat(np.arange(30), 10)
+    y = X[:, :4].sum(axis=1) + rng.standard_normal(300)
+    ranker = RankRLS(alpha=1e-2, l1_ratio=0.5, bounds=(-0.5, 0.5), tol=1e-6, warm_start=True)
+    cold = ranker.fit(X, y, qid=qid).n_iter_
+    again = ranker.fit(X, y, qid=qid)
+    assert cold > 0
+    assert again.n_iter_ == 0
+    assert again.gap_ <= 1e-6
+    # A model of several targets, from linear systems, is no start for one.
+    both = RankRLS(warm_start=True).fit(X, np.column_stack([y, -y]), qid=qid)
+    assert both.set_params(bounds=(0, None)).fit(X, y, qid=qid).gap_ <= 1e-3
+    # Without the penalty nothing of the last fit is left.
+    plain = RankRLS(warm_start=True, solver="cg")
+    first = plain.fit(X, y, qid=qid).coef_
+    np.testing.assert_array_equal(plain.fit(X, y, qid=qid).coef_, first)
