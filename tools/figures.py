@@ -154,7 +154,7 @@ def check_places(text: str) -> None:
     for match in FENCE.finditer(text):
         if OPENING.search(match[0]):
             raise FigureError("a figure stands in a code block, where readers see its comment")
-    if early := re.search(r"^<!-- figure: .*$", text, re.MULTILINE):
+    if early := re.search(r"^[ >]*(?:[-*+] +|\d+[.)] +)?<!-- figure: .*$", text, re.MULTILINE):
         raise FigureError(
             f"a line begins with {early[0][:60]!r}, which Markdown takes for HTML; break it elsewhere"
         )

@@ -103,6 +103,8 @@ def test_a_figure_that_was_changed_by_hand_is_found(figures, project, of, before
     ("page", "sentence"),
     [
         ("<!-- figure: speed/hinge/ref -->4<!-- / --> times\n", "begins with"),
+        ("- Well,\n  <!-- figure: speed/hinge/ref -->4<!-- / --> times\n", "begins with"),
+        ("- <!-- figure: speed/hinge/ref -->4<!-- / --> times\n", "begins with"),
         ("```\nx <!-- figure: speed/hinge/ref -->4<!-- / -->\n```\n", "code block"),
         ("x <!-- figure: speed/hinge/ref -->4 times\n", "no end"),
         ("x <!-- figure: speed/hinge/time -->4<!-- / -->\n", "has no 'time'; it has label, ref, gap"),
