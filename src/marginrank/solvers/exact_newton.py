@@ -6,10 +6,10 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from marginrank.solvers.base import Objective, Point
 from marginrank.solvers.certificate import Certificate
+from marginrank.solvers.cholesky import cholesky_factor, solved
 from marginrank.solvers.line_search import search
 from marginrank.types import Vector
 
@@ -94,9 +94,8 @@ def _direction(
 ) -> Vector | None:
     """Return ``-H^-1 gradient``; None where rounding leaves no factor."""
     hessian[np.diag_indices_from(hessian)] += objective.penalty.modulus(objective.alpha) + damping
-    try:
-        factor = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError:
+    factor = cholesky_factor(hessian)
+    if factor is None:
         return None
-    direction = -np.asarray(cho_solve(factor, gradient, check_finite=False))
+    direction = -solved(factor, gradient)
     return direction if np.isfinite(direction).all() else None

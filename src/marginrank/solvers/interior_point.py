@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from marginrank.rounding import TINY, UNIT, upward
 from marginrank.solvers.base import Objective
 from marginrank.solvers.certificate import Certificate
+from marginrank.solvers.cholesky import cholesky_factor, solved
 from marginrank.solvers.score_planes import ScorePlane
 from marginrank.types import Vector
 
@@ -124,7 +124,7 @@ class _Programme:
         def direction(tau_s: Any, tau_xi: Any) -> tuple[Any, _State]:
             wanted = tau_s / mu - tau_xi / nu + self.margin - margins
             pull = self._rows.T @ self._by_row(self._weight * (mu + theta * wanted))
-            dw = cho_solve(factor, pull - self._objective.alpha * w, check_finite=False)
+            dw = solved(factor, pull - self._objective.alpha * w)
             line = point.along(dw)
             dm = self._differences(line.look_along())
             self._objective.passes += 0.5
@@ -157,10 +157,7 @@ class _Programme:
         hessian = self._rows.T @ (laplacian @ self._rows)
         self._objective.passes += 0.5
         hessian[np.diag_indices_from(hessian)] += self._objective.alpha
-        try:
-            return cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            return None
+        return cholesky_factor(hessian)
 
 
 def _longest(state: _State, changes: _State) -> float:

@@ -6,8 +6,9 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 
+from marginrank.solvers.cholesky import cholesky_factor, solved
 from marginrank.types import Array, Mask, Vector
 
 # Rounding leaves a flat direction this much of its features' own curvature, which keeps the factor sound.
@@ -82,7 +83,10 @@ class DenseForm:
         self._added = alpha + _ROUNDING * matrix.diagonal()
         whole = matrix.copy()
         whole[np.diag_indices_from(whole)] += self._added
-        self._factor = cho_factor(whole, lower=True, overwrite_a=True, check_finite=False)
+        factor = cholesky_factor(whole)
+        if factor is None:
+            raise LinAlgError("The matrix is not positive definite.")
+        self._factor = factor
 
     def times(self, vector: Vector) -> Vector:
         """Return the product with a vector."""
@@ -90,7 +94,7 @@ class DenseForm:
 
     def solve(self, vector: Array) -> Array:
         """Return the product of the inverse with a vector, or with each column of a matrix."""
-        return np.asarray(cho_solve(self._factor, vector, check_finite=False))
+        return solved(self._factor, vector)
 
     def among(self, chosen: Mask) -> DenseForm:
         """Return the form of some entries, with a factor of its own."""

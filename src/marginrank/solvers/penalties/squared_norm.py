@@ -88,6 +88,8 @@ def longest(z: Vector, error: Vector | float) -> float:
     >>> longest(np.array([2.0, 0.0]), np.array([1.0, 4.0])) >= 5.0
     True
     """
+    if isinstance(error, float) and error == 0.0:
+        return upward(sqrt(float(z @ z)), len(z) + 4.0)
     entries = np.abs(z) + error
     tiny = TINY if np.any(np.asarray(error) > 0.0) else 0.0
     return upward(float(np.linalg.norm(entries)), len(entries) + 4.0) + tiny
