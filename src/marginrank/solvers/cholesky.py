@@ -14,8 +14,8 @@ from marginrank.types import Array
 def cholesky_factor(matrix: Array) -> Array | None:
     """Return a lower factor of a symmetric matrix, of which one triangle is read; None where it has none.
 
-    The other triangle of the factor is of no meaning. The matrix may be overwritten. NaN makes a factor of NaN,
-    as in scipy.linalg.
+    The other triangle of the factor is of no meaning. The matrix may be overwritten. NaN makes a factor of
+    NaN, as in scipy.linalg.
 
     Examples
     --------
