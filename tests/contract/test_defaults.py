@@ -67,8 +67,8 @@ DEFAULTS = {
         **{"dtype": "auto", "random_state": None},
     },
     "AutoRanker": {
-        **{"metric": "pairwise_error(weighting=queries)", "cv": 5, "budget": None, "candidates": None},
-        **{"random_state": 0, "n_jobs": None, "verbose": 0},
+        **{"metric": "pairwise_error(weighting=queries)", "cv": 5, "budget": None, "repeats": 3},
+        **{"candidates": None, "random_state": 0, "n_jobs": None, "verbose": 0},
     },
     "NystroemFeatures": {
         **_KERNEL,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from marginrank.exceptions import MarginRankError
 from marginrank.training.paired_parts import PairedParts, error_of_difference
+from marginrank.types import Vector
 
 # Of the standard error of the difference to the best: how much worse a simpler candidate may be.
 _SHARE_OF_ERROR = 0.5
@@ -26,7 +27,8 @@ class CandidateResult:
     status : {"chosen", "tried", "not tried"}
         Whether it is the one that was taken.
     figure, standard_error : float or None
-        Its metric at its own alpha, the mean over the folds, and the standard error of that mean.
+        Its metric at its own alpha, the mean over the folds, and the standard error of that mean; where
+        there were several partitions, the means of both.
     difference, difference_std : float or None
         How much better than the best of all it is (never positive), over the same queries, and the standard
         error of that.
@@ -118,13 +120,30 @@ class Tried:
     is_kernel: bool
 
 
-def choose_candidate(
-    tried: Sequence[Tried], *, higher_is_better: bool
-) -> tuple[int, list[float], list[float]]:
-    """Return the number of the candidate to take, and differences to the best with their standard errors.
+class Choice(NamedTuple):
+    """The number of the candidate to take; figures of all, and differences to the best with their errors."""
+
+    chosen: int
+    figures: list[float]
+    differences: list[float]
+    errors: list[float]
+    is_close: bool
+
+
+def choose_candidate(*rounds: Sequence[Tried], higher_is_better: bool) -> Choice:
+    """Choose a candidate.
 
     The best mean wins; where that is a kernel's, the best linear ranker is taken that is worse by at most
-    half of the standard error of the difference, over the queries of all folds.
+    half of the standard error of the difference, over the queries of all folds. It is close where the best
+    linear ranker and the best kernel are within one standard error of each other.
+
+    Parameters
+    ----------
+    *rounds : sequence of Tried
+        All candidates on one partition of the queries into folds, and on others. Figures are means of all;
+        so are standard errors, which further partitions of the same queries do not make smaller.
+    higher_is_better : bool
+        Which way figures are read.
 
     Examples
     --------
@@ -133,38 +152,54 @@ def choose_candidate(
     ...     Tried(name, 1.0, sum(one) / 3, 0.0, PairedParts(np.array([one]).T), name == "kernel")
     ...     for name, one in zip(("linear", "kernel"), queries, strict=True)
     ... ]
-    >>> choose_candidate(tried, higher_is_better=False)[0]
+    >>> choose_candidate(tried, higher_is_better=False).chosen
     1
     """
     sign = 1.0 if higher_is_better else -1.0
-    figures = np.array([sign * one.figure for one in tried])
+    figures = np.mean([[sign * one.figure for one in tried] for tried in rounds], axis=0)
     best = int(np.argmax(figures))
-    together = PairedParts(np.hstack([one.parts.values for one in tried]), tried[best].parts.weight)
-    errors = error_of_difference(together, best)
+    errors = np.mean([_errors(tried, best) for tried in rounds], axis=0)
+    is_kernel = np.array([one.is_kernel for one in rounds[0]])
+    behind = figures[best] - figures
+    others = is_kernel != is_kernel[best]
+    is_close = bool((behind <= errors)[others].any())
     chosen = best
-    if tried[best].is_kernel:
-        near = figures >= figures[best] - _SHARE_OF_ERROR * np.nan_to_num(errors)
-        simple = [k for k, one in enumerate(tried) if near[k] and not one.is_kernel]
-        chosen = max(simple, key=lambda k: (figures[k], -k), default=best)
-    return chosen, (figures - figures[best]).tolist(), errors.tolist()
+    if is_kernel[best]:
+        near = np.flatnonzero(others & (behind <= _SHARE_OF_ERROR * np.nan_to_num(errors)))
+        chosen = max(near.tolist(), key=lambda k: (figures[k], -k), default=best)
+    differences = (figures - figures[best]).tolist()
+    return Choice(chosen, (sign * figures).tolist(), differences, errors.tolist(), is_close)
+
+
+def _errors(tried: Sequence[Tried], best: int) -> Vector:
+    """Return the standard errors of the differences to one candidate."""
+    together = PairedParts(np.hstack([one.parts.values for one in tried]), tried[best].parts.weight)
+    return error_of_difference(together, best)
 
 
 def candidate_table(
-    metric: str, tried: Sequence[Tried], not_tried: Sequence[tuple[str, str]], *, higher_is_better: bool
+    metric: str,
+    rounds: Sequence[Sequence[Tried]],
+    not_tried: Sequence[tuple[str, str]],
+    *,
+    higher_is_better: bool,
 ) -> tuple[int, CandidateTable]:
-    """Return the number of the candidate to take, and the table; ``not_tried`` has names and reasons."""
-    chosen, differences, errors = choose_candidate(tried, higher_is_better=higher_is_better)
+    """Return the number of the candidate to take, and the table; ``not_tried`` has names and reasons.
+
+    Alphas are those of the first round, whose searches train the models.
+    """
+    chosen, figures, differences, errors, _ = choose_candidate(*rounds, higher_is_better=higher_is_better)
     rows = [
         CandidateResult(
-            one.name,
-            "chosen" if k == chosen else "tried",
-            one.figure,
-            _known(one.standard_error),
-            differences[k],
-            _known(errors[k]),
-            one.alpha,
+            name=again[0].name,
+            status="chosen" if k == chosen else "tried",
+            figure=figures[k],
+            standard_error=_known(float(np.mean([one.standard_error for one in again]))),
+            difference=differences[k],
+            difference_std=_known(errors[k]),
+            alpha=again[0].alpha,
         )
-        for k, one in enumerate(tried)
+        for k, again in enumerate(zip(*rounds, strict=True))
     ]
     rows += [CandidateResult(name, "not tried", reason=reason) for name, reason in not_tried]
     return chosen, CandidateTable(metric, tuple(rows))

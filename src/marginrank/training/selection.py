@@ -211,8 +211,10 @@ class Search:
         """Return what measures scores of these rows by the metric, against their labels or others."""
         return Evaluator(data, {str(self.parsed): self.parsed}, y=y, n_jobs=n_jobs)
 
-    def query_folds(self, data: RankingData) -> list[tuple[Rows, Rows]]:
+    def query_folds(self, data: RankingData, partition: int = 0) -> list[tuple[Rows, Rows]]:
         """Split the rows: whole queries together where there are queries, else row by row.
+
+        Further partitions, of a number of folds of queries, differ in which queries go together.
 
         Examples
         --------
@@ -227,7 +229,7 @@ class Search:
         sizes = np.diff(data.query_ptr)
         counted = np.flatnonzero(sizes)
         _check_enough(len(counted), int(self.cv), "queries")
-        shuffled = np.random.default_rng(_FOLD_SEED).permutation(counted)
+        shuffled = np.random.default_rng(_FOLD_SEED + partition).permutation(counted)
         fold_of = dealt_by_size(sizes, shuffled, int(self.cv))
         by_row = data.in_original_order(np.repeat(fold_of, sizes))
         return [(np.flatnonzero(by_row != k), np.flatnonzero(by_row == k)) for k in range(int(self.cv))]

@@ -111,9 +111,107 @@ def test_a_linear_ranker_is_taken_within_half_a_standard_error_of_a_kernel(kerne
         tried("linear", [0.32, 0.32, 0.22, 0.42], is_kernel=False),
         tried("kernel", kernel, is_kernel=True),
     ]
-    assert both[choose_candidate(both, higher_is_better=False)[0]].name == expected
+    assert both[choose_candidate(both, higher_is_better=False).chosen].name == expected
     backwards = both[::-1]
-    assert backwards[choose_candidate(backwards, higher_is_better=False)[0]].name == expected
+    assert backwards[choose_candidate(backwards, higher_is_better=False).chosen].name == expected
+
+
+def rounds(*differences):
+    """Return partitions on which a kernel is ahead of a linear ranker by these errors."""
+    queries, spread = np.array([0.3, 0.5, 0.4, 0.2]), np.array([-0.02, 0.02, 0.02, -0.02])
+    return [
+        [
+            tried("linear", queries, is_kernel=False),
+            tried("kernel", queries - ahead + spread, is_kernel=True),
+        ]
+        for ahead in differences
+    ]
+
+
+def test_figures_and_errors_of_several_partitions_are_means():
+    error = np.std([-0.02, 0.02, 0.02, -0.02], ddof=1) / 2
+    for differences, expected in (
+        ([0.4 * error], "linear"),
+        ([0.4 * error, 0.7 * error], "kernel"),
+        ([0.6 * error], "kernel"),
+        ([0.6 * error, 0.3 * error], "linear"),
+    ):
+        found = choose_candidate(*rounds(*differences), higher_is_better=False)
+        assert ["linear", "kernel"][found.chosen] == expected
+        np.testing.assert_allclose(found.errors, [error, 0.0])
+        np.testing.assert_allclose(found.differences, [-np.mean(differences), 0.0])
+        np.testing.assert_allclose(found.figures, [0.35, 0.35 - np.mean(differences)])
+
+
+@pytest.mark.parametrize(("ahead", "is_close"), [(0.5, True), (-0.5, True), (1.5, False), (-1.5, False)])
+def test_a_choice_is_close_within_one_standard_error_either_way(ahead, is_close):
+    error = np.std([-0.02, 0.02, 0.02, -0.02], ddof=1) / 2
+    assert choose_candidate(*rounds(ahead * error), higher_is_better=False).is_close == is_close
+
+
+def test_a_close_choice_among_few_queries_rests_on_three_partitions():
+    straight = fitted(STRAIGHT)
+    once = fitted(STRAIGHT, repeats=1)
+    assert (straight.n_partitions_, once.n_partitions_) == (3, 1)
+    assert fitted(BENT).n_partitions_ == 1  # the kernel is far ahead
+    data = RankingData(STRAIGHT[0], STRAIGHT[1], qid=STRAIGHT[2])
+    folds = [Search(cv=3).query_folds(data, partition) for partition in range(3)]
+    figures = [RankRLS("auto", cv=some).fit(data).best_score_ for some in folds]
+    assert len(set(figures)) == 3
+    assert straight.results_[0].figure == pytest.approx(np.mean(figures), rel=1e-12)
+    assert once.results_[0].figure == figures[0]
+    # The model is that of the first partition, whatever the others said of it.
+    assert straight.alpha_ == once.alpha_
+    np.testing.assert_array_equal(straight.predict(data), once.predict(data))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"budget": 1e6}, {"cv": GroupKFold(3)}, {"repeats": 1}, {"candidates": ["rankrls", "ranksvm-squared"]}],
+    ids=["budget", "splitter", "one", "no kernel"],
+)
+def test_one_partition_is_all_where_others_are_not_asked_for(settings):
+    assert fitted(STRAIGHT, **settings).n_partitions_ == 1
+
+
+def test_many_queries_or_none_are_split_once(monkeypatch):
+    X, y, qid = STRAIGHT
+    assert AutoRanker(cv=3).fit(X, y).n_partitions_ == 1
+    monkeypatch.setattr(auto, "_FEW_QUERIES", len(np.unique(qid)))
+    assert fitted(STRAIGHT).n_partitions_ == 1
+
+
+@pytest.mark.parametrize("made", [np.asarray, sparse.csr_array])
+def test_with_more_columns_than_rows_losses_over_pairs_are_tried_as_well(made):
+    rng = np.random.default_rng(0)
+    X = made(rng.random((40, 41)) * (rng.random((40, 41)) < 0.2))
+    y = rng.integers(0, 2, 40)
+    wide, square = (AutoRanker(cv=2).fit(X[:, :n], y) for n in (41, 40))
+    assert [row.name for row in wide.results_] == ["rankrls", "ranksvm-squared", "ranksvm", "rankrls-kernel"]
+    assert [row.name for row in square.results_] == ["rankrls", "rankrls-kernel"]
+    named = AutoRanker(cv=2, candidates=["rankrls", "rankrls-kernel"]).fit(X, y)
+    assert [row.name for row in named.results_] == ["rankrls", "rankrls-kernel"]
+
+
+def test_an_interrupt_among_further_partitions_leaves_what_the_first_one_says():
+    begun = []
+
+    class Impatient:
+        def begin_candidate(self, name, number, total):
+            assert total == 6
+            begun.append((name, number))
+
+        def __call__(self, progress):
+            if len(begun) == 4:
+                raise KeyboardInterrupt
+
+    once = fitted(STRAIGHT, repeats=1)
+    ranker = AutoRanker(cv=3)
+    with pytest.raises(KeyboardInterrupt):
+        ranker.fit(*STRAIGHT[:2], qid=STRAIGHT[2], callbacks=Impatient())
+    assert begun[2:] == [("rankrls on other folds", 3), ("rankrls-kernel on other folds", 4)]
+    assert ranker.results_ == once.results_
+    np.testing.assert_array_equal(ranker.predict(STRAIGHT[0]), once.predict(STRAIGHT[0]))
 
 
 def test_the_same_bits_come_out_every_time_and_for_any_number_of_threads():
@@ -239,6 +337,8 @@ def test_an_interrupt_leaves_the_best_of_what_is_finished():
         ({"candidates": [RankRLS(regularization="early_stopping")]}, "an alpha of their own"),
         ({"budget": 0}, "budget must be a positive number of seconds"),
         ({"budget": "60s"}, "budget must be a positive number of seconds"),
+        ({"repeats": 0}, "repeats must be an integer from 1 to 1000"),
+        ({"repeats": True}, "repeats must be an integer from 1 to 1000"),
         ({"metric": "ndgc"}, "ndgc"),
         ({"cv": 1}, "cv must be at least 2 folds"),
     ],

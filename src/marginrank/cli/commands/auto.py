@@ -67,7 +67,7 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: str | No
     type=click.Choice(get_args(CandidateName)),
     multiple=True,
     help="A ranker to try; repeat for several, which are tried in this order.  [default: rankrls, "
-    "rankrls-kernel]",
+    "rankrls-kernel; with more columns than rows also ranksvm-squared, ranksvm]",
 )
 @option(
     "--cv",
@@ -76,6 +76,15 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: str | No
     default=5,
     show_default=True,
     help="Folds of whole queries, the same for every candidate.",
+)
+@option(
+    "--repeats",
+    group="Search and validation",
+    type=click.IntRange(1, 1000),
+    default=3,
+    show_default=True,
+    help="Partitions into folds that a close choice among fewer than 200 queries rests on, where there is no "
+    "--budget.",
 )
 @options.seed("the landmarks of kernels. Nothing else is random")
 @option("--keep-partial", group="Output", is_flag=True, help="After Ctrl-C, write the best model so far.")
@@ -158,6 +167,7 @@ def _report(ranker: Any, rows: RankingData) -> dict[str, Any]:
         "alpha": best.alpha_,
         "scale": best.scale_,
         "gap": best.gap_,
+        "partitions": ranker.n_partitions_,
         "candidates": ranker.results_.to_dicts(),
     }
 
@@ -165,10 +175,12 @@ def _report(ranker: Any, rows: RankingData) -> dict[str, Any]:
 def _print(ranker: Any, report: dict[str, Any]) -> None:
     click.echo(f"{ranker.results_}\n")
     sizes = f"{counted(report['rows'], 'row')}, {counted(report['queries'], 'query')}"
+    several = report["partitions"] > 1
+    partitions = f" over {report['partitions']} partitions into folds" if several else ""
     figure = f"{report['metric']} {rounded(report['value'])}"
     print_facts(
         [
-            ("trained on", f"{sizes}; measured by cross-validation"),
+            ("trained on", f"{sizes}; measured by cross-validation{partitions}"),
             ("chosen", f"{report['chosen']} at alpha {report['alpha']:.3g}: {figure}"),
             ("took", seconds_for_people(report["seconds"])),
             ("model", str(report["model"])),

@@ -9,6 +9,7 @@ import pytest
 from marginrank import AutoRanker, RankingData, RankingModel, dump_letor, load_letor
 from marginrank.choices import CandidateName
 from marginrank.cli.app import run as command
+from marginrank.cli.output.progress import CandidateBar
 from marginrank.estimators.auto import CANDIDATES
 
 
@@ -62,6 +63,30 @@ def test_named_candidates_are_tried_in_their_order(run):
     assert [row["name"] for row in report["candidates"]] == names
 
 
+def test_the_choice_rests_on_as_many_partitions_as_in_python(run, folder):
+    close = ["close.txt", "-o", "m.mrk", "--cv", "2"]
+    rng = np.random.default_rng(0)
+    X = rng.random((80, 3))
+    y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=80), [0.2, 0.8])
+    data = RankingData(X, y, qid=np.arange(80) // 10)
+    dump_letor(data, folder / "close.txt")
+    for repeats in (1, 2):
+        options = [*close, "--repeats", str(repeats)]
+        report = json.loads(run(*options, "--json"))
+        assert report["partitions"] == AutoRanker(cv=2, repeats=repeats).fit(data).n_partitions_ == repeats
+        assert ("over 2 partitions" in run(*options)) == (repeats == 2)
+
+
+def test_the_bar_is_told_of_every_candidate_and_never_goes_back(run, monkeypatch):
+    shown = []
+    monkeypatch.setattr(CandidateBar, "show", lambda self, done, said, **more: shown.append((done, said)))
+    run("train.txt", "-o", "m.mrk", "--cv", "2")
+    done, said = zip(*shown, strict=True)
+    assert list(done) == sorted(done)
+    assert any(one.startswith("rankrls, 1 of ") for one in said)
+    assert any(one.startswith("rankrls-kernel, 2 of ") for one in said)
+
+
 def test_validation_rows_are_reported_on_and_select_nothing(run):
     first, second = (
         json.loads(run("train.txt", "-o", "m.mrk", "--cv", "2", "-m", "ndcg@5", "--json", *more))
@@ -78,6 +103,7 @@ def test_validation_rows_are_reported_on_and_select_nothing(run):
         (["--budget", "soon"], "must be a positive time, such as 60s"),
         (["--budget", "-5s"], "must be a positive time"),
         (["--budget", "nans"], "must be a positive time"),
+        (["--repeats", "0"], "0 is not in the range"),
         (["--candidate", "trees"], "'trees' is not one of"),
         (["--pairs", "p.csv"], "--pairs is not for auto"),
     ],
