@@ -112,6 +112,7 @@ NOT_CALLED = {
         *("model_selection.Search.query_folds", "model_selection.Search.select", "model_selection.no_figure"),
     ),
     "the base of the feature maps": (
+        "feature_maps.FeatureMap.block_map",
         "feature_maps.FeatureMap.from_state",
         "feature_maps.FeatureMap.transform",
     ),
@@ -287,6 +288,7 @@ def _map_calls() -> dict[str, list[Call]]:
         calls[name] = [Call(lambda cls=cls, **k: cls(**k).fit_transform(X), given)]
         calls[f"{name}.fit"] = [Call(lambda cls=cls, given=given, **k: cls(**given).fit(**k), {"X": X})]
         calls[f"{name}.transform"] = [Call(fitted.transform, {"X": X})]
+        calls[f"{name}.block_map"] = [Call(fitted.block_map, {"dtype": "float64"})]
         calls[f"{name}.from_state"] = [Call(cls.from_state, {"header": header, "arrays": arrays})]
         calls["feature_maps.map_from_state"] = [
             Call(feature_maps.map_from_state, {"header": header, "arrays": arrays})

@@ -149,8 +149,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tags.transformer_tags.preserves_dtype = []  # dtype= decides
         return tags
 
-    def _check_dtype(self) -> np.dtype[Any]:
-        return check_float_dtype(self.dtype)
+    def _check_dtype(self, dtype: Any = None) -> np.dtype[Any]:
+        return check_float_dtype(self.dtype if dtype is None else dtype)
 
     def _check_matrix(self, X: Any, *, reset: bool) -> MemoryMatrix:
         """Return X as the kernels take it, finite, with scikit-learn's checks of width and names."""

@@ -145,7 +145,7 @@ class FourierFeatures(FeatureMap):
 
     def block_map(self, dtype: Any = None) -> Cosines:
         """Return the fitted map as designs take it."""
-        frequencies = self.frequencies_.astype(dtype or self.dtype, copy=False)
+        frequencies = self.frequencies_.astype(self._check_dtype(dtype), copy=False)
         return Cosines(frequencies, self.phases_, self.centre_)
 
     def _state(self) -> State:

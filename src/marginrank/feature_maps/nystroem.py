@@ -184,7 +184,7 @@ class NystroemFeatures(FeatureMap):
 
     def block_map(self, dtype: Any = None) -> KernelColumns:
         """Return the fitted map as designs take it: kernel values, and T as the factor."""
-        return self._columns(self.landmarks_, np.dtype(dtype or self.dtype), self.whitening_)
+        return self._columns(self.landmarks_, self._check_dtype(dtype), self.whitening_)
 
     def _columns(
         self, landmarks: MemoryMatrix, dtype: np.dtype[Any], factor: NDArray[np.float64] | None = None
