@@ -132,7 +132,7 @@ class GoingDown:
         """Fit every fold at an alpha; False where there are no passes left for it."""
         if self._trainer.is_limited and not self._in_one_run and not self._budget.has_model:
             self._fit(alpha)
-        while True:
+        while not self._is_measured(alpha):
             limit = self._room()
             if min(limit) > 0.0 and all(self._each(partial(_reach, alpha, limit))):
                 break
@@ -144,6 +144,10 @@ class GoingDown:
         self._spent_at[alpha] = self._budget.evaluations
         self.alphas = sorted([*self.alphas, alpha], reverse=True)
         return True
+
+    def _is_measured(self, alpha: float) -> bool:
+        """Whether a fit of all rows is what is measured, and was made: there is nothing left to take passes."""
+        return self._on_all_rows and alpha in self._folds[0].descent.alphas
 
     def _room(self) -> Cost:
         """Return what the next step of each fold may take."""

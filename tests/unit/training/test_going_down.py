@@ -70,6 +70,22 @@ def test_the_model_is_that_of_a_fit_at_the_chosen_alpha_to_the_bit(name, by_fold
     np.testing.assert_array_equal(auto.predict(train.X), alone.predict(train.X))
 
 
+@pytest.mark.filterwarnings("ignore::marginrank.exceptions.ZeroModelWarning")
+def test_the_first_fit_that_leaves_features_in_is_measured_where_no_passes_are_left_for_a_step():
+    train, held = (
+        RankingData(X, y, qid=qid)
+        for X, y, qid in (
+            make_ranking(n_queries=20, rows_per_query=40, n_features=10, noise=20.0, random_state=seed)
+            for seed in (1, 51)
+        )
+    )
+    settings = {"target": {"map": 1.0, "mrr@3": 1.0}, "truncate": True, "relevance": 1}
+    auto = StructuredRankSVM(alpha="auto", **settings).fit(train, eval_set=held)
+    alone = StructuredRankSVM(alpha=auto.alpha_, **settings).fit(train)
+    assert auto.n_passes_ <= 10 * alone.n_passes_
+    np.testing.assert_array_equal(auto.coef_, alone.coef_)
+
+
 def wanted_by_one_se(ranker):
     curve, within = ranker.validation_curve_, 0.5 * ranker.validation_diff_std_
     at_best = curve[within == 0.0][0]
