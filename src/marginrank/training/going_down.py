@@ -146,7 +146,7 @@ class GoingDown:
         return True
 
     def _is_measured(self, alpha: float) -> bool:
-        """Whether a fit of all rows is what is measured, and was made: there is nothing left to take passes."""
+        """Whether a fit of all rows is what is measured, and was made: it needs no more passes."""
         return self._on_all_rows and alpha in self._folds[0].descent.alphas
 
     def _room(self) -> Cost:
