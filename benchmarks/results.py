@@ -29,6 +29,8 @@ from typing import Any
 
 FOLDER = Path(__file__).resolve().parent / "results"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu", "catboost", "dask")
+#: What measuring and rendering write themselves.
+UNMEASURED = (":(exclude)benchmarks/results", ":(exclude)docs", ":(exclude,glob)*.md")
 
 Cell = float | int | str | dict[str, float]
 
@@ -99,13 +101,14 @@ def command(arguments: list[str]) -> str:
 
 
 def commit() -> str:
-    """Return the commit that was measured, with a plus if files differ from it."""
+    """Return the commit that was measured, with a plus where files that count differ from it."""
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", *UNMEASURED)
+    return _git("rev-parse", "--short=10", "HEAD") + "+" * bool(changed)
+
+
+def _git(*arguments: str) -> str:
     done = subprocess.run(
-        ["git", "describe", "--always", "--abbrev=10", "--dirty=+", "--exclude=*"],
-        cwd=FOLDER.parent,
-        capture_output=True,
-        text=True,
-        check=False,
+        ["git", *arguments], cwd=FOLDER.parents[1], capture_output=True, text=True, check=False
     )
     return done.stdout.strip()
 
