@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from marginrank.data.id_columns import is_pandas_index
 from marginrank.exceptions import MarginRankError
 from marginrank.io.sources import allowed_bytes, open_source, too_large
 
@@ -37,7 +38,7 @@ def folder_batches(
     """Yield batches of all Parquet files below a folder, in the order of their paths.
 
     Keys of hive partitions (``year=2026``) are columns only where they are named: they say where a row lies,
-    and are no features.
+    and are no features. So is the index of pandas, which some files of a folder have and others have not.
     """
     import pyarrow
     from pyarrow import dataset
@@ -53,7 +54,7 @@ def folder_batches(
             for key, value in keys.items():
                 if key in named and key not in batch.schema.names:
                     batch = batch.append_column(key, pyarrow.array([str(value)] * batch.num_rows))
-            names = batch.schema.names
+            names = [name for name in batch.schema.names if name in named or not is_pandas_index(name)]
             first = names if first is None else first
             if sorted(names) != sorted(first):
                 odd = sorted(set(names) ^ set(first))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.data import RankingData
-from marginrank.data.id_columns import warn_of_id_columns
+from marginrank.data.id_columns import is_pandas_index, warn_of_id_columns
 from marginrank.exceptions import MarginRankError, ParameterError
 from marginrank.io.parquet_batches import check_cells, folder_batches, parquet_batches
 from marginrank.io.sources import Source, allowed_bytes, open_source, read_source, too_large
@@ -200,7 +200,7 @@ def _data(cells: Cells, wanted: _Roles, missing: float | None) -> RankingData:
     if cells.table.num_rows == 0:
         raise MarginRankError(f"{name}: expected at least one row, got none.")
     texts = {role: getattr(roles, role) for role in ("docid", "comment") if getattr(roles, role)}
-    names = [column for column in cells.columns if column not in set(roles)]
+    names = [column for column in cells.columns if column not in roles and not is_pandas_index(column)]
     if not names:
         raise MarginRankError(f"{name}: expected columns of features, got {cells.shown()}.")
     warn_of_id_columns(names)

@@ -26,6 +26,14 @@ def test_a_column_of_ids_that_is_taken_as_a_feature_is_warned_of(name):
     assert data.n_features == 3
 
 
+@pytest.mark.parametrize("name", ["Unnamed: 0", "__index_level_0__", ""])
+def test_numbers_of_rows_that_pandas_wrote_are_warned_of(name):
+    with pytest.warns(UserWarning, match=f"'{name}' is taken as a feature.*index=False") as caught:
+        data = RankingData(frame(name), Y)
+    assert len(caught) == 1
+    assert data.n_features == 3
+
+
 @pytest.mark.parametrize(
     "train",
     [

@@ -70,6 +70,19 @@ def test_partitions_are_columns_where_they_are_named(lake):
     assert "qid" in data.feature_names
 
 
+def test_the_index_of_pandas_is_no_feature(lake, tmp_path):
+    first = lake / "year=2024" / "month=0" / "part.parquet"
+    frame = pq.read_table(first).to_pandas()
+    frame.index = frame.index[::-1].to_numpy()
+    frame.to_parquet(first)
+    assert "__index_level_0__" in pq.read_schema(first).names
+    same(load_table(lake))
+    assert list(load_table(first).feature_names) == NAMES
+    assert load_table(first, weight="__index_level_0__").sample_weight is not None
+    data = convert_to_dataset(lake, tmp_path / "lake.mrd", format="parquet", chunk_rows=60)
+    assert list(data.feature_names) == NAMES
+
+
 def streams():
     table = pa.Table.from_pandas(TABLE, preserve_index=False)
     return {
