@@ -181,7 +181,7 @@ def draw(rows: list[dict[str, Any]], file: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--most", type=int, default=SIZES[-1], help="rows")
-    parser.add_argument("--pairs-most", type=int, default=64_000, help="rows with pairs in turn")
+    parser.add_argument("--pairs-most", type=int, default=16_000, help="rows with pairs in turn")
     parser.add_argument("--picture", metavar="FILE")
     add_save_option(parser)
     options = parser.parse_args()
