@@ -25,6 +25,7 @@ from marginrank.solvers.base import Point, SmoothedPoint
 from marginrank.solvers.penalties import SQUARED_NORM, Penalty
 from marginrank.solvers.penalties.squared_norm import longest
 from marginrank.solvers.plane_weights import MAX_QP_STEPS, improve_weights
+from marginrank.solvers.weights_from_slopes import improve_from_slopes
 from marginrank.types import Rows, Vector
 
 _T = TypeVar("_T", bound=np.generic)
@@ -175,7 +176,12 @@ class CuttingPlanes:
         """Change the weights of the planes to those that prove most, up to ``precision``."""
         n = self._n
         if self.penalty.is_squared_norm:
-            simplex_qp(self._gram[:n, :n], offsets, self.alpha, theta, precision, MAX_QP_STEPS)
+            gram = self._gram[:n, :n]
+            simplex_qp(gram, offsets, self.alpha, theta, precision, MAX_QP_STEPS)
+            # So much of what it takes for the bound may be rounding of the Gram matrix.
+            lost = n * UNIT * float(gram.diagonal()[theta > 0.0].max()) / self.alpha
+            if precision < lost < np.inf:
+                improve_from_slopes(theta, self._slopes[:n], offsets, self.alpha, precision)
         else:
             improve_weights(theta, self._slopes[:n], offsets, self.penalty, self.alpha, precision)
 
