@@ -2,7 +2,8 @@
 
 All folds take each step before any takes the next one, and their queries decide together whether there is a
 next one. What it takes is limited, too: by what a fit at the best alpha takes (``search_budget.py``), which
-is measured when the search comes near to its limit, and by what the search has taken since that alpha.
+is measured when the search comes near to its limit, and by what the search has taken since that alpha, unless
+the queries cannot tell whether it became worse.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from marginrank.training.fitting import Cost, Row, Trainer
 from marginrank.training.fold_blocks import Fold
 from marginrank.training.paired_parts import PairedParts, mean_and_error, pooled
 from marginrank.training.search_budget import SearchBudget
-from marginrank.training.search_ends import SearchEnd, best_so_far, validation_ends
+from marginrank.training.search_ends import SearchEnd, best_so_far, told_worse, validation_ends
 from marginrank.training.selection import Search, no_figure
 from marginrank.types import Array, Vector
 
@@ -159,8 +160,16 @@ class GoingDown:
         return Cost(room.passes, min(room.evaluations, self._room_since_best()))
 
     def _room_since_best(self) -> float:
-        """Return the evaluations of each fold that are left since the best alpha."""
-        up_to_best = self._spent_at[self._best()]
+        """Return the evaluations of each fold that are left since the best alpha.
+
+        Where queries could tell, and the last alpha is not worse by more than they differ, there is no limit
+        but that of the whole search: with a dozen of them the best one lies anywhere. One ranking tells
+        nothing of that kind, and on text smaller alphas take hundreds of passes.
+        """
+        parts, best = self._paired(), self._best()
+        if parts.n_counted > 1 and not told_worse(self._search, parts, self.alphas.index(best))[-1]:
+            return np.inf
+        up_to_best = self._spent_at[best]
         since, n_folds = self._budget.evaluations - up_to_best, len(self._folds)
         return max(_SINCE_BEST, up_to_best / n_folds) - since / n_folds
 

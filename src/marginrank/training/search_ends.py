@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from marginrank.training.paired_parts import PairedParts, error_of_difference, mean_and_error
 from marginrank.training.selection import Search
@@ -57,6 +58,24 @@ def is_far_down(alpha: float, balance: float) -> bool:
     return bool(alpha * _LEAST_DESCENT * _ROUNDED <= balance)
 
 
+def told_worse(search: Search, parts: PairedParts, best: int) -> NDArray[np.bool_]:
+    """Return which alphas are worse than the best one by more than the standard error of the difference.
+
+    Examples
+    --------
+    >>> errors = np.array([[0.3, 0.2, 0.3], [0.4, 0.2, 0.1], [0.3, 0.4, 0.5]])
+    >>> told_worse(Search(), PairedParts(errors), 1).tolist()
+    [False, False, False]
+    >>> told_worse(Search(), PairedParts(errors[[0, 2, 0, 2]]), 1).tolist()
+    [False, False, True]
+    """
+    if parts.n_counted < 2:
+        return np.zeros(parts.values.shape[1], dtype=bool)
+    curve = mean_and_error(parts)[0]
+    behind = (-1.0 if search.parsed.higher_is_better else 1.0) * (curve - curve[best])
+    return np.asarray(behind > error_of_difference(parts, best))
+
+
 def validation_ends(
     search: Search, balance: float, alphas: Vector, parts: PairedParts
 ) -> Literal["worse", "no better"] | None:
@@ -86,8 +105,6 @@ def validation_ends(
     if not is_far_down(float(alphas[-1]), balance) or not np.isfinite(curve).all():
         return None
     best = best_so_far(search, curve)
-    if len(alphas) - 1 - best >= _WORSE_IN_A_ROW and parts.n_counted > 1:
-        behind = (-1.0 if search.parsed.higher_is_better else 1.0) * (curve - curve[best])
-        if (behind > error_of_difference(parts, best))[-_WORSE_IN_A_ROW:].all():
-            return "worse"
+    if len(alphas) - 1 - best >= _WORSE_IN_A_ROW and told_worse(search, parts, best)[-_WORSE_IN_A_ROW:].all():
+        return "worse"
     return "no better" if alphas[best] >= _WITHOUT_BEST * _ROUNDED * alphas[-1] else None

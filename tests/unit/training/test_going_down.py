@@ -93,7 +93,7 @@ def wanted_by_one_se(ranker):
 
 
 def test_the_careful_rule_takes_a_larger_alpha_where_the_curve_is_flat():
-    train, _ = DATA["rows"]
+    train = ranking(2, noise=5.0)
     settings = {"loss": "squared_hinge", "alpha": "auto", "cv": 3}
     best, careful = (RankSVM(**settings, rule=rule).fit(train) for rule in ("best", "one_se"))
     assert careful.alpha_ > best.alpha_
@@ -116,6 +116,32 @@ def test_what_is_cut_for_passes_is_said():
     assert auto.search_end_ == "passes"
     assert len(auto.validation_curve_) == len(auto.alphas_)
     assert auto.gap_ <= auto.tol
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_every_half_decade_below_the_first_decade_is_solved(loss):
+    train, held = DATA["rows"]
+    solved = set()
+    auto = RankSVM(loss, alpha="auto").fit(
+        train, eval_set=held, callbacks=lambda progress: solved.add(progress.alpha)
+    )
+    ratios = 10.0 ** np.arange(1, 5, 0.5)
+    wanted = [a for a in auto.alphas_[0] / ratios if a >= auto.alphas_[-1] * 0.99]
+    assert len(wanted) > 1
+    for alpha in wanted:
+        assert any(np.isclose(alpha, one, rtol=1e-2) for one in solved)
+
+
+def test_queries_that_cannot_tell_let_a_search_go_on(monkeypatch):
+    train, held = DATA["noise"]
+    monkeypatch.setattr("marginrank.training.going_down._SINCE_BEST", 1.0)
+    going_on = RankSVM(alpha="auto", metric="ndcg@10").fit(train, eval_set=held)
+    monkeypatch.setattr(
+        "marginrank.training.going_down.told_worse", lambda search, parts, best: [True] * len(parts.values.T)
+    )
+    stopped = RankSVM(alpha="auto", metric="ndcg@10").fit(train, eval_set=held)
+    assert going_on.alphas_[-1] < stopped.alphas_[-1]
+    assert stopped.search_end_ == "passes"
 
 
 def test_your_own_alphas_are_all_measured():

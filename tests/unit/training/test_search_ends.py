@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from marginrank.training.paired_parts import PairedParts
-from marginrank.training.search_ends import SEARCH_ENDS, best_so_far, validation_ends
+from marginrank.training.search_ends import SEARCH_ENDS, best_so_far, told_worse, validation_ends
 from marginrank.training.selection import Search
 
 ALPHAS = np.geomspace(10.0, 1e-4, 11)  # half a decade apart; the balance is at 1
@@ -33,6 +33,14 @@ def test_what_is_worse_by_less_than_its_error_does_not_count():
     curve = [0.5, 0.5, 0.5, 0.3, 0.3, 0.301, 0.301]
     assert end(curve) == "worse"
     assert end(curve, spread=0.1) is None
+
+
+def test_queries_tell_of_each_alpha_whether_it_is_worse_and_one_ranking_of_none():
+    curve = [0.5, 0.3, 0.301]
+    assert told_worse(Search(), parts(curve), 1).tolist() == [True, False, True]
+    assert told_worse(Search(), parts(curve, spread=0.1), 1).tolist() == [True, False, False]
+    assert told_worse(Search(metric="ndcg@10"), parts(curve), 0).tolist() == [False, True, True]
+    assert told_worse(Search(), parts(curve, n_queries=1), 1).tolist() == [False, False, False]
 
 
 @pytest.mark.parametrize("n_alphas", range(2, 7))
