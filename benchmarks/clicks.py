@@ -20,6 +20,7 @@ from marginrank import RankSVM, inverse_propensity
 from marginrank.clicks import skip_above_pairs
 from marginrank.datasets import make_clicks, make_ranking
 from marginrank.metrics import evaluate
+from results import Result, add_save_option
 
 N_QUERIES, N_TEST, N_ROWS, N_FEATURES, BIAS, READERS = 3000, 500, 20, 20, 1.5, 5
 
@@ -88,11 +89,24 @@ def draw(figures, log, estimated, file: str) -> None:
     figure.savefig(file, dpi=120)
 
 
+def keep(names: list[str], rows: np.ndarray) -> Result:
+    """Return the means over seeds, and what part of the gap is closed, in per cent."""
+    result = Result("clicks", {}, f"{len(rows)} seeds; NDCG@10.")
+    means = dict(zip(names, rows.mean(axis=0), strict=False))
+    result.add("naive", ndcg=means["naive clicks"])
+    result.add("full", ndcg=means["full labels"])
+    for key, column in (("true", 100 * rows[:, -2]), ("estimated", 100 * rows[:, -1])):
+        seeds = {"low": column.min(), "high": column.max()}
+        result.add(key, closed=column.mean(), closed_seeds=seeds, ndcg=means[f"{key} propensities"])
+    return result
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="the first of them, to run them in parts")
     parser.add_argument("--picture")
+    add_save_option(parser)
     options = parser.parse_args()
     rows = []
     for seed in range(options.first, options.first + options.seeds):
@@ -109,6 +123,8 @@ def main() -> None:
         [*figures, "closed, true", "closed, estimated"], np.mean(rows, axis=0), strict=True
     ):
         print(f"  {name:<24} {value:.3f}")
+    if options.save:
+        keep(list(figures), np.array(rows)).save()
     if options.picture:
         draw(figures, log, estimated, options.picture)
 

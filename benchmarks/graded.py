@@ -36,6 +36,7 @@ from marginrank.losses.structured import StructuredLoss, TargetOptions, structur
 from marginrank.losses.structured.discounts import discount_table
 from marginrank.losses.structured.thresholds import graded_queries, ndcg_shares
 from marginrank.metrics import evaluate
+from results import Result, add_save_option, spread
 from structured_tables import Fold, read_folds
 
 METRICS = {
@@ -47,6 +48,25 @@ TARGETS: dict[str, Any] = {
     "ndcg@10": "ndcg@10",
     "map": "map",
     "map + ndcg@10 + mrr@10": {"map": 1.0, "ndcg@10": 1.0, "mrr@10": 1.0},
+}
+#: Targets and labels in the keys of result files, and the fields of the metrics there.
+KEYS = {
+    "ndcg@10": "ndcg",
+    "map": "map",
+    "map + ndcg@10 + mrr@10": "combo",
+    "good or bad": "binary",
+    "grades": "graded",
+}
+FIELDS = {"NDCG@10": "ndcg_10", "MAP": "map", "MAP, all thresholds": "map_all_thresholds"}
+COLUMNS = {
+    "set": "{set}",
+    "trained for": "{trained_for}",
+    "labels": "{labels}",
+    **{
+        name: f"{{{field}:.4f}}[[ ({{{field}_difference:+.4f}} ± {{{field}_error:.4f}})]]"
+        for name, field in FIELDS.items()
+    },
+    "CPU s": "{cpu_s:.1f}",
 }
 
 
@@ -70,34 +90,36 @@ def train(folds: list[Fold], target: Any, relevance: float | None) -> tuple[np.n
     return np.concatenate(figures), alphas, seconds
 
 
-def cells(values: np.ndarray, base: np.ndarray) -> list[str]:
-    found = []
-    for column, reference in zip(values.T, base.T, strict=True):
+def compared(values: np.ndarray, base: np.ndarray) -> dict[str, float]:
+    """Return the means of the metrics and, if they are not the base, the differences from it."""
+    found = {}
+    for field, column, reference in zip(FIELDS.values(), values.T, base.T, strict=True):
         both = ~np.isnan(column) & ~np.isnan(reference)
         difference = column[both] - reference[both]
-        error = difference.std(ddof=1) / np.sqrt(len(difference))
-        shown = f"{column[both].mean():.4f}"
-        found.append(shown if base is values else f"{shown} ({difference.mean():+.4f} ± {error:.4f})")
+        found[field] = column[both].mean()
+        if base is not values:
+            found[f"{field}_difference"] = difference.mean()
+            found[f"{field}_error"] = difference.std(ddof=1) / np.sqrt(len(difference))
     return found
 
 
-def tables(root: Path, data: list[str], targets: list[str]) -> None:
+def tables(root: Path, data: list[str], targets: list[str]) -> Result:
+    """Train every target both ways on every set, print the figures and return them."""
+    result = Result("graded", COLUMNS, "CPU seconds of all folds and alphas.")
     for name in data:
         folds = read_folds(root / name)
-        print(f"\n{name}\n\n| trained for | labels | {' | '.join(METRICS)} | alphas | CPU s |")
-        print(f"| --- | --- |{' --- |' * (len(METRICS) + 2)}")
+        print(f"\n{name}: {', '.join(METRICS)}, difference ± its standard error, alphas, CPU s")
         for target in targets:
             base = None
             for relevance, labels in ((1.0, "good or bad"), (None, "grades")):
                 values, alphas, seconds = train(folds, TARGETS[target], relevance)
                 base = values if base is None else base
-                row = [target, labels, *cells(values, base)]
-                print(
-                    "|",
-                    " | ".join(row),
-                    f"| {min(alphas):.0e} to {max(alphas):.0e} | {seconds:.1f} |",
-                    flush=True,
-                )
+                figures = compared(values, base)
+                key = f"{name.lower()}-{KEYS[target]}-{KEYS[labels]}"
+                result.add(key, set=name, trained_for=target, labels=labels, **figures, cpu_s=seconds)
+                shown = " ".join(f"{value:+.4f}" for value in figures.values())
+                print(f"{key:24s} {shown}  {min(alphas):.0e}..{max(alphas):.0e}  {seconds:.1f}", flush=True)
+    return result
 
 
 def evaluation_seconds(losses: dict[str, StructuredLoss], scores: np.ndarray) -> dict[str, float]:
@@ -111,14 +133,16 @@ def evaluation_seconds(losses: dict[str, StructuredLoss], scores: np.ndarray) ->
     return least
 
 
-def times() -> None:
+def times() -> Result:
+    """Time one evaluation of the graded loss against the binary one, print the ratios and return them."""
     rng = np.random.default_rng(0)
+    ratios: dict[int, list[float]] = {3: [], 5: [], 32: []}
     print("| rows a query | grades | target | binary, ms | graded, ms | ratio | thresholds |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for size, n_queries in ((20, 4000), (120, 800), (5000, 20)):
         qid = np.repeat(np.arange(n_queries), size)
         scores = 0.3 * rng.normal(size=len(qid))
-        for n_grades in (3, 5, 32):
+        for n_grades in ratios:
             y = rng.integers(n_grades, size=len(qid)).astype(float)
             view = LabelledQueries.of(y, qid=qid).training_view()
             for target in ("ndcg", "map"):
@@ -131,11 +155,16 @@ def times() -> None:
                 }
                 spent = evaluation_seconds(losses, scores)
                 ratio = spent["graded"] / spent["binary"]
+                ratios[n_grades].append(ratio)
                 print(
                     f"| {size} | {n_grades} | {target} | {1e3 * spent['binary']:.2f} | "
                     f"{1e3 * spent['graded']:.2f} | {ratio:.2f} | {n_grades - 1} |",
                     flush=True,
                 )
+    result = Result("graded-notes", {}, "Ranges over sizes of queries and targets, CPU time.")
+    for n_grades, found in ratios.items():
+        result.add(str(n_grades), ratio=spread(found))
+    return result
 
 
 def made_data(seed: int, n_queries: int, size: int = 30) -> RankingData:
@@ -199,19 +228,24 @@ def main() -> None:
     parser.add_argument("--targets", nargs="+", default=list(TARGETS), choices=list(TARGETS))
     parser.add_argument("--time", action="store_true")
     parser.add_argument("--picture", metavar="FILE")
+    add_save_option(parser)
     options = parser.parse_args()
     if options.picture:
         draw(options.picture)
         return
     if options.time:
-        times()
+        result = times()
+        if options.save:
+            result.save()
         return
     root = os.environ.get("MARGINRANK_DATA")
     if root is None:
         sys.exit("Set MARGINRANK_DATA to the folder that holds OHSUMED, MQ2008 and ClueWeb09.")
     warnings.simplefilter("ignore", ZeroModelWarning)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    tables(Path(root), options.data, options.targets)
+    result = tables(Path(root), options.data, options.targets)
+    if options.save:
+        result.save()
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from marginrank.judging.answers import Judgement
 from marginrank.judging.learning import learn
 from marginrank.judging.session import FIRST_AT_RANDOM
 from marginrank.judging.suggestion import RANDOM_SHARE, next_pair
+from results import Result, add_save_option
 
 N_ITEMS, N_FEATURES, N_ANSWERS, WRONG = 5000, 30, 100, 0.1
 
@@ -54,8 +55,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=100, help="the penalty was chosen on seeds 0 to 19")
+    add_save_option(parser)
     given = parser.parse_args()
-    seeds = range(given.first, given.first + given.seeds)
+    result = Result("judging", {}, f"{given.seeds} seeds that the penalty was not chosen on, and others.")
+    asked, blind, error, refit_ms = compare(range(given.first, given.first + given.seeds))
+    if given.save:
+        seeds = {"low": asked.min(), "high": asked.max()}
+        gain = np.mean(asked - blind)
+        result.add("chosen", right=asked.mean(), right_seeds=seeds, gain=gain, gain_error=error)
+        result.add("refit", ms=refit_ms)
+        result.add("blind", right=blind.mean())
+        asked, blind, error, _ = compare(range(given.first + 100, given.first + 100 + given.seeds))
+        result.add("fresh", right=asked.mean(), gain=np.mean(asked - blind), gain_error=error)
+        result.save()
+    time_one_refit()
+
+
+def compare(seeds: range) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """Print what both ways to ask bring, and return it.
+
+    The shares of both by seed, the standard error of the difference and CPU milliseconds of a refit.
+    """
     asked, refits = np.array([simulate(seed, RANDOM_SHARE) for seed in seeds]).T
     blind = np.array([simulate(seed, 1.0)[0] for seed in seeds])
     print(f"true pairs in order after {N_ANSWERS} answers, mean of {len(seeds)} seeds (least, largest)")
@@ -64,6 +84,11 @@ def main() -> None:
     error = float(np.std(asked - blind, ddof=1)) / len(seeds) ** 0.5 if len(seeds) > 1 else float("nan")
     print(f"  difference     {np.mean(asked - blind):+.3f} (standard error {error:.3f})")
     print(f"refit at {N_ITEMS} x {N_FEATURES}: {1000 * np.median(refits):.0f} ms of CPU time (goal: 300 ms)")
+    return asked, blind, error, 1000 * float(np.median(refits))
+
+
+def time_one_refit() -> None:
+    """Print what it takes to learn from one more answer."""
     X, _, _ = make_ranking(1, N_ITEMS, N_FEATURES, n_levels=None, noise=0.0, random_state=0)
     rng = np.random.default_rng(0)
     answers = [Judgement(*map(int, rng.choice(N_ITEMS, 2, False)), "win", "random", "me") for _ in range(100)]

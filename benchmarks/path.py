@@ -24,6 +24,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from threadpoolctl import threadpool_limits
 
 from marginrank.paths import KernelRankPath, PathProgress, kernel_rank_path
+from results import Result, add_save_option, spread
 
 SETS = ("mixture", "auto-mpg", "wdbc", "pima")
 
@@ -63,6 +64,26 @@ def timed_path(X: Any, y: Any, **options: Any) -> tuple[KernelRankPath, float]:
     return path, (end - start) / max(last - first, 1)
 
 
+def select_share(X: Any, y: Any, path: KernelRankPath, seconds: float) -> float:
+    """Return what choosing alpha on as many rows takes, in per cent of the path."""
+    start = time.process_time()
+    path.select(X, y)
+    return 100 * (time.process_time() - start) / seconds
+
+
+def save(found: list[dict[str, Any]]) -> None:
+    """Write what the pages show of the table."""
+    result = Result("path-notes", {}, "CPU time; select: per cent of the path; event: products K @ v.")
+    rbf = [one for one in found if one["kernel"] == "rbf"]
+    shares = {graph: [one["select"] for one in rbf if one["graph"] == graph] for graph in ("all", "sampled")}
+    result.add("select", all=spread(shares["all"]), sampled=spread(shares["sampled"]))
+    result.add("event", products=spread([one["ratio"] for one in found if one["graph"] == "all"]))
+    pima = {one["graph"]: one for one in rbf if one["set"] == "pima"}
+    times = {"seconds": pima["all"]["seconds"], "sampled_seconds": pima["sampled"]["seconds"]}
+    result.add("pima", events=pima["all"]["events"], **times)
+    result.save()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -71,7 +92,9 @@ def main() -> None:
     parser.add_argument("--kernels", nargs="+", default=("rbf", "linear"))
     parser.add_argument("--graphs", nargs="+", default=("all", "sampled"))
     parser.add_argument("--max-events", type=int)
+    add_save_option(parser)
     options = parser.parse_args()
+    found = []
     print(
         "set       kernel  graph      pairs   events ev/pair  active      gap  seconds us/event    K@v  ratio"
     )
@@ -81,12 +104,20 @@ def main() -> None:
             product = product_seconds(pairwise_kernels(X, metric=kernel))
             for graph in options.graphs:
                 path, each = timed_path(X, y, kernel=kernel, graph=graph, max_events=options.max_events)
+                seconds = each * path.n_events_
+                share = select_share(X, y, path, seconds)
+                figures = {"ratio": each / product, "seconds": seconds, "select": share}
+                found.append(
+                    {"set": name, "kernel": kernel, "graph": graph, "events": path.n_events_, **figures}
+                )
                 print(
                     f"{name:<10}{kernel:<8}{graph:<9}{path.n_pairs_:7d}{path.n_events_:9d}"
                     f"{path.n_events_ / path.n_pairs_:8.2f}{path.active_size.max():8d}{path.gap_:9.1e}"
-                    f"{each * path.n_events_:9.2f}{1e6 * each:9.1f}{1e6 * product:7.1f}{each / product:7.2f}",
+                    f"{seconds:9.2f}{1e6 * each:9.1f}{1e6 * product:7.1f}{each / product:7.2f}",
                     flush=True,
                 )
+    if options.save:
+        save(found)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from marginrank.paths import KernelRankPath, kernel_rank_path
 from path import SETS, load
+from results import Result, add_save_option
 
 # The tests and this program share one definition of what is to be proved.
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -73,7 +74,7 @@ def prove(path: KernelRankPath, K: Any, seed: int) -> Proof:
     )
 
 
-def check(name: str, kernel: str, copies: bool, step: int) -> bool:
+def check(name: str, kernel: str, copies: bool, step: int) -> Proof:
     X, y = load(name)
     X, y = X[::step], y[::step]
     if copies:
@@ -88,7 +89,7 @@ def check(name: str, kernel: str, copies: bool, step: int) -> bool:
         f"  {'holds' if proof.holds else 'FAILS'}",
         flush=True,
     )
-    return proof.holds
+    return proof
 
 
 def main() -> None:
@@ -98,16 +99,22 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
     parser.add_argument("--kernels", nargs="+", default=("rbf", "linear"))
     parser.add_argument("--every", type=int, default=1, help="Take every so many rows.")
+    add_save_option(parser)
     options = parser.parse_args()
     print("set       kernel            pairs   events seconds       gap  conditions   other   its gap")
     with threadpool_limits(1):
-        held = [
+        proofs = [
             check(name, kernel, copies, options.every)
             for name in options.sets
             for kernel in options.kernels
             for copies in (False, True)
         ]
-    if not all(held):
+    if options.save:
+        result = Result("path-checks", {}, f"The largest of {len(proofs)} paths.")
+        for key, field in (("gap", "gap"), ("conditions", "conditions"), ("independent", "its_gap")):
+            result.add(key, most=max(getattr(proof, field) for proof in proofs))
+        result.save()
+    if not all(proof.holds for proof in proofs):
         raise SystemExit(1)
 
 

@@ -25,8 +25,19 @@ from marginrank.metrics import pairwise_error
 from marginrank.paths import kernel_rank_path
 from marginrank.paths.graphs import graph_pairs
 from path import SETS, load
+from results import Result, add_save_option, spread
 
 GRAPHS = ("all", "sampled", "reduced")
+FIELDS = {"all": "all_pairs", "sampled": "sampled", "reduced": "reduced"}
+COLUMNS = {
+    "": "[[{label}]]",
+    " ": "{value}",
+    "all pairs": "{all_pairs}",
+    "sampled": "{sampled}",
+    "reduced": "{reduced}",
+}
+#: What pages show of a split: field, its name there, and how many digits.
+SHOWN = (("error", "error", ".4f"), ("active", "active pairs", ".0f"), ("seconds", "CPU s", ".2f"))
 
 
 class Split(NamedTuple):
@@ -62,13 +73,16 @@ def run_split(X: Any, y: Any, graph: str, seed: int) -> Split:
     return Split(error, alpha * path.pair_weight_.sum(), active, seconds, selecting / seconds)
 
 
-def table_3(sets: list[str], graphs: list[str], n_splits: int) -> None:
+def table_3(sets: list[str], graphs: list[str], n_splits: int) -> dict[str, dict[str, Split]]:
+    """Print the table, and return the means over splits by set and graph."""
+    found: dict[str, dict[str, Split]] = {}
     print("\nset       graph       test error        lambda           active pairs     seconds    select")
     for name in sets:
         X, y = load(name)
         for graph in graphs:
             splits = np.array([run_split(X, y, graph, seed) for seed in range(n_splits)])
             means, deviations = splits.mean(axis=0), splits.std(axis=0)
+            found.setdefault(name, {})[graph] = Split(*means)
             print(
                 f"{name:<10}{graph:<10}"
                 f"{means[0]:7.4f} ({deviations[0]:.4f})  {means[1]:8.3g} ({deviations[1]:8.2g})"
@@ -76,6 +90,25 @@ def table_3(sets: list[str], graphs: list[str], n_splits: int) -> None:
                 f"  {means[4]:7.1%}",
                 flush=True,
             )
+    return found
+
+
+def save(found: dict[str, dict[str, Split]], n_splits: int) -> None:
+    """Write the table, and what choosing alpha takes of the time of a path."""
+    table = Result("path-tables", COLUMNS, f"Means over {n_splits} splits, CPU seconds.")
+    for name, graphs in found.items():
+        for field, label, digits in SHOWN:
+            values = {FIELDS[graph]: format(getattr(one, field), digits) for graph, one in graphs.items()}
+            table.add(
+                f"{name}-{field}", **({"label": name} if field == "error" else {}), value=label, **values
+            )
+    table.save()
+    halves = Result("path-select", {}, "The choice of alpha in per cent of the path, on halves of the sets.")
+    for graph in ("all", "sampled"):
+        shares = [100 * graphs[graph].select for graphs in found.values()]
+        seconds = [graphs[graph].seconds for graphs in found.values()]
+        halves.add(graph, share=spread(shares), seconds=spread(seconds))
+    halves.save()
 
 
 def main() -> None:
@@ -85,9 +118,14 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--graphs", nargs="+", default=list(GRAPHS), choices=GRAPHS)
     parser.add_argument("--splits", type=int, default=10)
+    add_save_option(parser)
     options = parser.parse_args()
     table_1(options.sets)
-    table_3(options.sets, options.graphs, options.splits)
+    found = table_3(options.sets, options.graphs, options.splits)
+    if options.save:
+        if [options.sets, options.graphs] != [list(SETS), list(GRAPHS)]:
+            parser.error("--save keeps the whole table: leave --sets and --graphs out.")
+        save(found, options.splits)
 
 
 if __name__ == "__main__":

@@ -22,10 +22,24 @@ from sklearn.exceptions import ConvergenceWarning
 
 from marginrank import RankRLS
 from marginrank.metrics import pairwise_error
+from results import Result, add_save_option
 
 # RLScore's lambda is alpha m / 2: the paper's grid 2^-10 .. 2^10.
 LAMBDAS = 2.0 ** np.arange(-10, 11)
 PAPER_TOL, PAPER_ITERATIONS = 1e-5, 500
+COLUMNS = {
+    "regularisation": "{regularisation}",
+    "alpha": "[[{alpha:.2e}]]",
+    "passes": "{passes:,.0f}",
+    "CPU s": "{seconds:.1f}",
+    "test error": "{test_error:.4f}",
+}
+KEYS = {
+    "Tikhonov, the grid in one run": "tikhonov",
+    "early stopping": "early-stopping",
+    "hybrid, the grid in one run": "hybrid",
+    "hybrid, the default grid": "hybrid-default",
+}
 
 
 def reviews() -> dict[str, tuple[Any, np.ndarray]]:
@@ -44,22 +58,26 @@ def reviews() -> dict[str, tuple[Any, np.ndarray]]:
     return parts
 
 
-def report(name: str, model: RankRLS, seconds: float, passes: float, test: tuple[Any, np.ndarray]) -> float:
+def report(
+    name: str, model: RankRLS, seconds: float, passes: float, test: tuple[Any, np.ndarray]
+) -> dict[str, Any]:
+    """Print a row and return it as pages have it."""
     error = pairwise_error(test[1], model.predict(test[0]))
     iteration = getattr(model, "best_iteration_", model.n_iter_)
     print(
         f"{name:44s} {model.alpha_:9.2e} {iteration:6d} {passes:8.1f} {seconds:8.2f} {error:8.4f}", flush=True
     )
-    return error
+    alpha = {} if model.regularization == "early_stopping" else {"alpha": model.alpha_}
+    return {"regularisation": name, **alpha, "passes": passes, "seconds": seconds, "test_error": error}
 
 
 def timed(model: RankRLS, train: Any, validation: Any) -> tuple[RankRLS, float]:
-    start = time.perf_counter()
+    start = time.process_time()
     model.fit(*train, eval_set=validation)
-    return model, time.perf_counter() - start
+    return model, time.process_time() - start
 
 
-def separate(train: Any, validation: Any, test: Any, alphas: np.ndarray) -> float:
+def separate(train: Any, validation: Any, test: Any, alphas: np.ndarray) -> dict[str, Any]:
     """The paper's first method: a grid search, each alpha to convergence on its own."""
     best, passes, seconds = None, 0.0, 0.0
     for alpha in alphas:
@@ -69,19 +87,22 @@ def separate(train: Any, validation: Any, test: Any, alphas: np.ndarray) -> floa
         passes, seconds = passes + model.n_passes_, seconds + spent
         if best is None or model.validation_table_[0, -1] < best.validation_table_[0, -1]:
             best = model
-    return report(f"Tikhonov, {len(alphas)} alphas one by one", best, seconds, passes, test)
+    return report("Tikhonov, alpha by alpha", best, seconds, passes, test)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--separate", action="store_true", help="also solve alpha by alpha")
+    add_save_option(parser)
     options = parser.parse_args()
+    if options.save and not options.separate:
+        parser.error("--save keeps the whole table: add --separate.")
     warnings.simplefilter("ignore", ConvergenceWarning)
     parts = reviews()
     train, validation, test = parts["train"], parts["validation"], parts["test"]
     alphas = 2.0 * LAMBDAS / train[0].shape[0]
     print(f"{'regularisation':44s} {'alpha':>9s} {'iter.':>6s} {'passes':>8s} {'seconds':>8s} {'error':>8s}")
-    errors = {}
+    rows = {}
     for name, model in {
         "Tikhonov, the grid in one run": RankRLS(
             "auto", alphas=alphas, tol=PAPER_TOL, max_iter=PAPER_ITERATIONS, solver="cg"
@@ -91,11 +112,18 @@ def main() -> None:
         "hybrid, the default grid": RankRLS("auto", regularization="hybrid"),
     }.items():
         fitted, seconds = timed(model, train, validation)
-        errors[name] = report(name, fitted, seconds, fitted.n_passes_, test)
+        rows[KEYS[name]] = report(name, fitted, seconds, fitted.n_passes_, test)
     if options.separate:
         best = separate(train, validation, test, alphas)
-        for name, error in errors.items():
-            print(f"{name}: {error - best:+.4f} against separate Tikhonov")
+        for row in rows.values():
+            lead = row["test_error"] - best["test_error"]
+            print(f"{row['regularisation']}: {lead:+.4f} against separate Tikhonov")
+        rows = {"separate": best, **rows}
+    if options.save:
+        result = Result("rankrls-tables", COLUMNS, "CPU seconds of one run, all threads.")
+        for key, row in rows.items():
+            result.add(key, **row)
+        result.save()
 
 
 if __name__ == "__main__":

@@ -19,10 +19,21 @@ FOLDER = Path(__file__).resolve().parent
 #: Commands that write result files: whether they need the data sets, and whether they take minutes or hours.
 SHORT = (
     ("linear.py", False),
+    ("example_tables.py", False),
+    ("clicks.py", False),
+    ("judging.py", False),
+    ("page_costs.py", False),
+    ("penalties.py", False),
     ("structured_tables.py", True),
+    ("graded.py", True),
+    ("graded.py --time", False),
     ("kernel_scores.py", True),
+    ("path.py", True),
+    ("path_tables.py", True),
+    ("rankrls_tables.py --separate", True),
 )
 LONG = (
+    ("path_checks.py", True),
     ("out_of_the_box.py", True),
     ("treersvm_figure.py --picture docs/images/treersvm.png", False),
 )

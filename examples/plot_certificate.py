@@ -22,13 +22,10 @@ BLUE, ORANGE, GREY = "#2a6f97", "#d1603d", "#777777"
 
 def main() -> None:
     """Train once for each curve and once for each tolerance."""
-    X, y, qid = search_results(n_queries=1_000)
-    data = RankingData(X, y, qid=qid)
-    in_test = np.isin(data.qid, data.query_ids[::5])
-    train, test = data.subset(~in_test), data.subset(in_test)
+    train, test = parts()
     draw({loss: fitted(train, loss, 1e-5) for loss in ("hinge", "squared_hinge")})
     print(f"Wrote {TARGET.relative_to(TARGET.parents[2])}.\n")
-    models = {tol: fitted(train, "hinge", tol) for tol in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)}
+    models = by_tolerance(train)
     table(
         ("tol", "passes", "gap", "held-out right pairs"),
         [
@@ -36,6 +33,19 @@ def main() -> None:
             for tol, m in models.items()
         ],
     )
+
+
+def parts() -> tuple[RankingData, RankingData]:
+    """Return four queries in five for training, and the others."""
+    X, y, qid = search_results(n_queries=1_000)
+    data = RankingData(X, y, qid=qid)
+    in_test = np.isin(data.qid, data.query_ids[::5])
+    return data.subset(~in_test), data.subset(in_test)
+
+
+def by_tolerance(train: RankingData) -> dict[float, RankSVM]:
+    """Train at several tolerances."""
+    return {tol: fitted(train, "hinge", tol) for tol in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)}
 
 
 def fitted(train: RankingData, loss: str, tol: float) -> RankSVM:

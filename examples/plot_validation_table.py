@@ -23,20 +23,29 @@ ORANGE = "#d1603d"
 
 def main() -> None:
     """Train once for the picture and once for each regularisation."""
-    train, validation, test = (queries(n, seed) for n, seed in ((50, 0), (50, 1), (300, 2)))
+    train, validation, test = parts()
     draw(RankRLS("auto", alphas=ALPHAS, solver="cg", tol=1e-6).fit(train, eval_set=validation))
     print(f"Wrote {TARGET.relative_to(TARGET.parents[2])}.\n")
+    models = by_regularization(train, validation)
+    table(
+        ("regularization", "alpha_", "passes", "held-out right pairs"),
+        [(name, f"{m.alpha_:g}", f"{m.n_passes_:g}", f"{m.score(test):.4f}") for name, m in models.items()],
+    )
+
+
+def parts() -> list[RankingData]:
+    """Return queries for training, for validation and for the test."""
+    return [queries(n, seed) for n, seed in ((50, 0), (50, 1), (300, 2))]
+
+
+def by_regularization(train: RankingData, validation: RankingData) -> dict[str, RankRLS]:
+    """Train with each regularisation."""
     models = {
         "tikhonov": RankRLS("auto", alphas=ALPHAS, solver="cg"),
         "early_stopping": RankRLS(regularization="early_stopping"),
         "hybrid": RankRLS("auto", alphas=ALPHAS, regularization="hybrid"),
     }
-    for model in models.values():
-        model.fit(train, eval_set=validation)
-    table(
-        ("regularization", "alpha_", "passes", "held-out right pairs"),
-        [(name, f"{m.alpha_:g}", f"{m.n_passes_:g}", f"{m.score(test):.4f}") for name, m in models.items()],
-    )
+    return {name: model.fit(train, eval_set=validation) for name, model in models.items()}
 
 
 def queries(n_queries: int, seed: int) -> RankingData:
