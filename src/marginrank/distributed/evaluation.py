@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from marginrank.data import RankingData
@@ -12,8 +11,9 @@ from marginrank.distributed.cluster import Cluster
 from marginrank.distributed.collections import collection_data, is_collection
 from marginrank.distributed.file_chunks import file_data
 from marginrank.distributed.labelling import Labelling
-from marginrank.distributed.sources import is_files, is_on_disk, remote_data
+from marginrank.distributed.sources import is_files, is_folder_of_files, is_on_disk, remote_data
 from marginrank.exceptions import MarginRankError
+from marginrank.io.places import is_file
 from marginrank.parameters import as_list
 
 
@@ -65,13 +65,13 @@ class EvaluationSources:
             return given, qid
         if is_files(given):
             return self._files(given), qid
-        if isinstance(given, str | os.PathLike) and Path(given).is_file():
+        if isinstance(given, str | os.PathLike) and (is_file(given) or is_folder_of_files(given)):
             return self._files([given]), qid
         if is_on_disk(given):
             return remote_data(given, self.cluster, mmap=self.mmap, verify=self.verify), qid
         raise MarginRankError(
-            "eval_set must be the path of a data set on disk or of a file, a Dask data frame, a RankingData, "
-            f"(X, y), or a list of these; got {type(given).__name__}."
+            "eval_set must be the path of a data set on disk, of a file or of a folder of Parquet files, a "
+            f"Dask data frame, a RankingData, (X, y), or a list of these; got {type(given).__name__}."
         )
 
     def _frame(self, frame: Any, qid: Any) -> RankingData:

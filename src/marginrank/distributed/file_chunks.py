@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -22,6 +21,9 @@ from marginrank.distributed.remote_data import RemoteData
 from marginrank.exceptions import MarginRankError
 from marginrank.io import read
 from marginrank.io.joined import all_or_none, check_alike, ids_of_files
+from marginrank.io.parquet_batches import folder_files
+from marginrank.io.places import from_anywhere, is_folder, is_there, within
+from marginrank.io.tables import load_folder_part
 from marginrank.storage.engines import RemoteMatrix
 from marginrank.types import MemoryMatrix, SparseMatrix
 
@@ -32,8 +34,10 @@ class FileChunk:
 
     Parameters
     ----------
-    path : Path
-        The file, where workers find it.
+    path : str
+        The file, where workers find it, or its URL.
+    part_of : pair of str or None
+        The folder of Parquet files that it belongs to, and what it is called there.
     n_features : int or None
         Columns of the whole; None for as many as the file has.
     sparse : bool or None
@@ -42,7 +46,8 @@ class FileChunk:
         Arguments of ``marginrank.io.read``, by name.
     """
 
-    path: Path
+    path: str
+    part_of: tuple[str, str] | None = None
     n_features: int | None = None
     sparse: bool | None = None
     reading: tuple[tuple[str, Any], ...] = ()
@@ -64,12 +69,14 @@ class FileChunk:
 
     def read(self) -> RankingData:
         """Return what is in the file."""
-        if not self.path.exists():
+        if not is_there(self.path):
             raise MarginRankError(
                 f"{self.path}: a worker finds no such file. Workers on other machines need the files under "
                 "the same path: put them on storage that all of them share, or copy them to each."
             )
-        return read(self.path, **dict(self.reading))
+        if self.part_of is None:
+            return read(self.path, **dict(self.reading))
+        return load_folder_part(*self.part_of, **dict(self.reading))
 
 
 class _Content(NamedTuple):
@@ -99,29 +106,27 @@ def file_data(
     Parameters
     ----------
     paths : sequence of paths
-        The files, where workers find them.
+        The files, where workers find them, or their URLs; a folder stands for the Parquet files in it.
     cluster : Cluster
         The workers.
     reading : sequence of mappings, optional
-        Arguments of ``marginrank.io.read``, for each file.
+        Arguments of ``marginrank.io.read``, for each path.
     comments : bool, default=False
         Whether the comments of rows come here, too.
     n_features : int, default=0
         The least number of columns; those that no file has are 0. Tables have the columns that they have.
     """
     options = [{}] * len(paths) if reading is None else reading
-    chunks = [
-        FileChunk(Path(path).absolute(), reading=tuple(sorted(one.items())))
-        for path, one in zip(paths, options, strict=True)
-    ]
+    chunks = [chunk for path, one in zip(paths, options, strict=True) for chunk in _chunks(path, one)]
+    names = [chunk.path for chunk in chunks]
     found = cluster.of_all(partial(_content, comments=comments), chunks)
     first = found[0]
-    for path, one in zip(paths, found, strict=True):
-        _check_alike(path, one, first)
+    for name, one in zip(names, found, strict=True):
+        _check_alike(name, one, first)
     least = n_features if first.feature_names is None else 0
     n_features = max(least, *(one.n_features for one in found))
     is_csr = any(one.sparse for one in found)
-    ids = None if first.qid is None else ids_of_files(paths, [one.qid for one in found])
+    ids = None if first.qid is None else ids_of_files(names, [one.qid for one in found])
     groups = one_query(sum(one.n_rows for one in found)) if ids is None else group_rows(ids)
     engine = DaskEngine(cluster, [replace(one, n_features=n_features, sparse=is_csr) for one in chunks])
     bounds = offsets(np.array([one.n_rows for one in found]))
@@ -131,7 +136,7 @@ def file_data(
             groups,
             np.concatenate([one.y for one in found]),
             ids,
-            all_or_none(paths, [one.sample_weight for one in found], "weights"),
+            all_or_none(names, [one.sample_weight for one in found], "weights"),
         ),
         pairs=None,
         pair_weight=None,
@@ -139,6 +144,19 @@ def file_data(
         feature_names=first.feature_names,
         comments=_all_comments(found),
     )
+
+
+def _chunks(path: str | os.PathLike[str], reading: Mapping[str, Any]) -> list[FileChunk]:
+    """Return the chunk of a file, or those of the Parquet files of a folder."""
+    where = from_anywhere(path)
+    if not is_folder(where):
+        return [FileChunk(where, reading=tuple(sorted(reading.items())))]
+    if reading.get("format", "parquet") != "parquet":
+        raise MarginRankError(
+            f"{path}: expected a file of {reading['format']} data, got a folder; folders hold Parquet."
+        )
+    given = tuple(sorted((name, value) for name, value in reading.items() if name != "format"))
+    return [FileChunk(within(where, file), (where, file), reading=given) for file in folder_files(where)]
 
 
 def _content(chunk: FileChunk, *, comments: bool) -> _Content:

@@ -162,9 +162,9 @@ class DaskRanker:
         Parameters
         ----------
         source : path or DiskDataset, list of paths, Dask array or Dask data frame
-            A data set on disk, or files that ``marginrank.io.read`` knows, each of which becomes a chunk and
-            holds whole queries; workers find them under the same paths. Or partitions of rows; where a query
-            goes on in the next one, its rows move there.
+            A data set on disk, a folder of Parquet files, or a list of files that ``marginrank.io.read``
+            knows; each file becomes a chunk and holds whole queries, and workers find it under the same path
+            or URL. Or partitions of rows; where a query goes on in the next one, its rows move there.
         y, qid : array-like, Dask array or series, or the name of a column, optional
             Labels and query ids of a Dask collection; the column ``qid`` of a data frame needs no saying.
             Files carry them.
@@ -172,8 +172,8 @@ class DaskRanker:
             Weights, as in the ranker's ``fit``.
         eval_set : path, DiskDataset, Dask data frame, RankingData, (X, y), or a list of these, optional
             Validation sets; all but those in memory are scored by the workers. A path is that of a data set
-            on disk or of a file; a list of files within the list is one set. A data frame has the columns of
-            the training data.
+            on disk, of a file or of a folder of Parquet files; a list of files within the list is one set. A
+            data frame has the columns of the training data.
         eval_qid : array-like, Dask array or series, or a list of these, optional
             Query ids of (X, y).
         **options

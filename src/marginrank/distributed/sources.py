@@ -19,8 +19,9 @@ from marginrank.distributed.labelling import Labelling
 from marginrank.distributed.remote_data import RemoteData
 from marginrank.exceptions import MarginRankError
 from marginrank.io import DiskDataset, format_of, open_dataset
+from marginrank.io.places import is_file, is_folder, is_there, is_url, within
 from marginrank.model import align_width
-from marginrank.storage.dataset_manifest import chunk_rows
+from marginrank.storage.dataset_manifest import MANIFEST, chunk_rows
 from marginrank.storage.engines import RemoteMatrix
 
 #: Nothing but rows, or rows that carry what goes along with them.
@@ -32,6 +33,8 @@ def remote_data(
 ) -> RemoteData:
     """Return the data of a source, its features on the workers."""
     _check_paths(source)
+    if is_folder_of_files(source):
+        source = [source]
     if is_on_disk(source):
         data = open_dataset(source, verify=verify) if isinstance(source, str | os.PathLike) else source
         found = from_disk(data, cluster, mmap=mmap, verify=verify)
@@ -41,15 +44,24 @@ def remote_data(
     if is_collection(source):
         return collection_data(source, given, cluster)
     raise MarginRankError(
-        "DaskRanker takes the path of a data set on disk (.mrd), a list of files, or a Dask array or data "
-        f"frame; got {type(source).__name__}. Data in memory need no cluster: pass them to the ranker "
-        "itself, or write them with marginrank.write_dataset."
+        "DaskRanker takes the path of a data set on disk (.mrd) or of a folder of Parquet files, a list of "
+        f"files, or a Dask array or data frame; got {type(source).__name__}. Data in memory need no cluster: "
+        "pass them to the ranker itself, or write them with marginrank.write_dataset."
     )
 
 
 def is_on_disk(source: Any) -> bool:
     """Whether something is a data set on disk, or the path of one."""
     return isinstance(source, str | os.PathLike | DiskDataset)
+
+
+def is_folder_of_files(source: Any) -> bool:
+    """Whether something is the path or the URL of a folder that is no data set on disk."""
+    return _is_path(source) and format_of(source) != "mrd" and is_folder(source) and not _has_manifest(source)
+
+
+def _has_manifest(path: Any) -> bool:
+    return not is_url(path) and is_there(within(path, MANIFEST))
 
 
 def _is_path(one: Any) -> bool:
@@ -63,14 +75,16 @@ def is_files(source: Any) -> bool:
 
 def _check_paths(source: Any) -> None:
     """Refuse a file where a data set on disk is expected, and the other way round."""
-    if isinstance(source, str | os.PathLike) and Path(source).is_file():
+    if _is_path(source) and is_file(source):
         raise MarginRankError(
             f"{source}: a file, where the folder of a data set on disk (.mrd) was expected. Put it into a "
             "list, and each file becomes a chunk; or convert it, by marginrank.io.convert_to_dataset."
         )
+    if _is_path(source) and is_url(source) and not is_there(source):
+        raise MarginRankError(f"{source}: there is no such file or folder.")
     if isinstance(source, list):
         for one in source:
-            if isinstance(one, str | os.PathLike) and (Path(one).is_dir() or format_of(one) == "mrd"):
+            if _is_path(one) and (format_of(one) == "mrd" or _has_manifest(one)):
                 raise MarginRankError(
                     f"{one}: a data set on disk stands alone, not in a list with others; write one of all."
                 )

@@ -19,7 +19,8 @@ from marginrank.io.dataset_sources import (
     TableSource,
 )
 from marginrank.io.parquet_batches import arrow_stream
-from marginrank.parameters import check_choice, check_count, check_flag, check_path
+from marginrank.io.places import local_place, place
+from marginrank.parameters import check_choice, check_count, check_flag
 from marginrank.storage.dataset_stage import ChunkLimits
 from marginrank.storage.dataset_writer import WritingState, write_chunks
 from marginrank.storage.disk_dataset import DiskDataset
@@ -88,7 +89,7 @@ def write_dataset(
     >>> write_dataset(f"{folder}/train.mrd", blocks, chunk_rows=4)
     DiskDataset(n_rows=6, n_features=1, n_queries=3, n_chunks=2, dense float64)
     """
-    check_path(path, "path")
+    folder = _folder(path)
     _check_writing(overwrite, resume, progress)
     if isinstance(X, Iterator):
         if y is not None or parts:
@@ -101,10 +102,8 @@ def write_dataset(
     else:
         source = DataSource(_whole(X, y, parts))
     limits = _check_limits(chunk_rows, chunk_bytes)
-    write_chunks(
-        Path(path), source, limits, dense=False, overwrite=overwrite, resume=resume, progress=progress
-    )
-    return open_dataset(path)
+    write_chunks(folder, source, limits, dense=False, overwrite=overwrite, resume=resume, progress=progress)
+    return open_dataset(folder)
 
 
 def convert_to_dataset(
@@ -124,9 +123,10 @@ def convert_to_dataset(
 
     Parameters
     ----------
-    source : path, pyarrow RecordBatchReader, DuckDB relation or polars LazyFrame
-        LETOR text or CSV, plain or gzip, Parquet, a folder of Parquet files, or another data set. What is no
-        path is read as the columns of a table, a batch at a time; ``format`` says nothing about it.
+    source : path, URL, pyarrow RecordBatchReader, DuckDB relation or polars LazyFrame
+        LETOR text or CSV, plain or gzip, Parquet, a folder of Parquet files, or another data set; behind a
+        URL, such as ``s3://bucket/train.parquet``, whatever fsspec reads. What is neither is read as the
+        columns of a table, a batch at a time; ``format`` says nothing about it.
     path : path
         The folder to write.
     format : {"letor", "csv", "parquet", "mrd"}, default="letor"
@@ -152,8 +152,8 @@ def convert_to_dataset(
     check_choice("dense", dense, (True, False, "auto"))
     stream = arrow_stream(source)
     if stream is None:
-        check_path(source, "source")
-    check_path(path, "path")
+        source = place(source)
+    folder = _folder(path)
     _check_writing(overwrite, resume, progress)
     limits = _check_limits(chunk_rows, chunk_bytes)
     reader: RowSource
@@ -165,10 +165,8 @@ def convert_to_dataset(
         reader = LetorSource(source, **options)
     else:
         reader = TableSource(source, format, **options)
-    write_chunks(
-        Path(path), reader, limits, dense=dense, overwrite=overwrite, resume=resume, progress=progress
-    )
-    return open_dataset(path)
+    write_chunks(folder, reader, limits, dense=dense, overwrite=overwrite, resume=resume, progress=progress)
+    return open_dataset(folder)
 
 
 def open_dataset(path: str | os.PathLike[str], *, verify: bool = True) -> DiskDataset:
@@ -198,7 +196,12 @@ def open_dataset(path: str | os.PathLike[str], *, verify: bool = True) -> DiskDa
     >>> RankSVM().fit(data).score(data)
     1.0
     """
-    return DiskDataset(Path(check_path(path, "path")), verify=check_flag(verify, "verify"))
+    return DiskDataset(_folder(path), verify=check_flag(verify, "verify"))
+
+
+def _folder(path: str | os.PathLike[str]) -> Path:
+    """Return the folder of a data set: chunks are read in place, and written before they get their names."""
+    return Path(local_place(path, "path", "a data set on disk (.mrd) lies on a disk, so copy it there"))
 
 
 def _whole(X: Any, y: Any, parts: dict[str, Any]) -> RankingData:

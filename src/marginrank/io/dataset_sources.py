@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io.letor import LetorReading
-from marginrank.io.sources import allowed_bytes, open_source, too_large
+from marginrank.io.places import file_size, open_place, place, stamp
+from marginrank.io.sources import allowed_bytes, too_large
 from marginrank.io.tables import stream_batches, table_batches
 from marginrank.storage.dataset_manifest import MANIFEST
 from marginrank.storage.dataset_rows import Block, block_of
@@ -101,11 +102,11 @@ class LetorSource:
     feature_names = None
 
     def __init__(self, path: str | os.PathLike[str], max_expansion: float = 200, **options: Any) -> None:
-        self._path, self._max_expansion = os.fspath(path), max_expansion
+        self._path, self._max_expansion = place(path), max_expansion
         self._reading = LetorReading(**options)
         self.widening = self._reading.limits.n_features is None
         self.identity = _identity_of_file(path, options)
-        self._bytes, self.share = max(1, os.stat(path).st_size), 0.0
+        self._bytes, self.share = max(1, file_size(path)), 0.0
 
     def pieces(self, position: Any, size: int) -> Iterator[Piece]:
         """Return the rows from a position on: bytes of text and lines before it."""
@@ -131,7 +132,7 @@ class LetorSource:
 
     def _texts(self, start: int, size: int) -> Iterator[tuple[bytes, int]]:
         """Return pieces of whole lines, and where each begins in the text."""
-        with open_source(self._path) as raw:
+        with open_place(self._path) as raw:
             zipped = raw.read(2) == _GZIP
             raw.seek(0)
             allowed = allowed_bytes(self._bytes, self._max_expansion)
@@ -166,7 +167,7 @@ class TableSource:
     widening = False
 
     def __init__(self, path: str | os.PathLike[str], format: str, **options: Any) -> None:
-        self._path, self._format, self._options = os.fspath(path), format, options
+        self._path, self._format, self._options = place(path), format, options
         self.feature_names: tuple[str, ...] | None = None
         self.share: float = 0.0
         self.identity = _identity_of_file(path, options)
@@ -234,13 +235,7 @@ class DatasetSource:
 
 def _identity_of_file(path: str | os.PathLike[str], options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what tells whether a file is still the same, and read in the same way."""
-    status = os.stat(path)
-    return {
-        "path": os.path.realpath(path),
-        "size": status.st_size,
-        "changed": status.st_mtime_ns,
-        "options": {name: str(value) for name, value in options.items()},
-    }
+    return {**stamp(path), "options": {name: str(value) for name, value in options.items()}}
 
 
 def pair_arrays(found: list[tuple[Any, Any, Any]]) -> dict[str, NDArray[Any]]:

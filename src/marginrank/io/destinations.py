@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import IO, Any, TypeAlias, cast
 
 from marginrank.exceptions import ParameterError
-from marginrank.parameters import check_path
+from marginrank.io.places import local_place
 from marginrank.system.atomic_write import atomic_write
 
 #: What every writer takes.
@@ -36,9 +36,9 @@ def open_for_writing(destination: Destination) -> Iterator[IO[bytes]]:
             raise ParameterError("destination", "a path or a binary file object", destination)
         yield destination
         return
-    check_path(destination, "destination")
-    with atomic_write(destination) as file:
-        if not os.fspath(destination).lower().endswith(".gz"):
+    path = local_place(destination, "destination", "write it here, and copy it there")
+    with atomic_write(path) as file:
+        if not path.lower().endswith(".gz"):
             yield file
             return
         # Neither name nor time, so that equal data give equal files.

@@ -17,8 +17,9 @@ from marginrank.io.destinations import Destination, open_for_writing
 from marginrank.io.letor import load_letor
 from marginrank.io.letor_writer import dump_letor
 from marginrank.io.npz import dump_npz, load_npz
+from marginrank.io.places import file_name, is_folder, open_place, place
 from marginrank.io.side_files import dump_group, dump_weight, with_side_files
-from marginrank.io.sources import Source, open_source
+from marginrank.io.sources import Source
 from marginrank.io.table_writer import dump_table
 from marginrank.io.tables import load_table
 from marginrank.parameters import check_choice, check_path
@@ -36,7 +37,7 @@ class Format(NamedTuple):
 def _read_with_side_files(source: Source, **options: Any) -> RankingData:
     if not isinstance(source, str | os.PathLike):
         return load_letor(source, **options)
-    with open_source(source) as file:  # a file object: load_letor looks for no side files
+    with open_place(source) as file:  # a file object: load_letor looks for no side files
         data = load_letor(file, **options)
     return with_side_files(data, source)
 
@@ -45,7 +46,7 @@ def _write_lightgbm(data: RankingData, destination: Destination, **options: Any)
     """Write rows as text without ids, and LightGBM's side files."""
     if not isinstance(destination, str | os.PathLike):
         raise MarginRankError("The format 'lightgbm' writes side files, so it needs a path to write to.")
-    path = os.fspath(destination)
+    path = place(destination, "destination")
     if data.query_weight is not None:
         raise MarginRankError.saying(
             "LightGBM has weights of rows, not of queries; these data have {query_weight}."
@@ -136,13 +137,13 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
     >>> format_of("train.TXT.gz"), format_of("table.pq"), format_of("notes.doc")
     ('letor', 'parquet', None)
     """
-    name = Path(check_path(path, "path")).name.lower().removesuffix(".gz")
+    name = file_name(check_path(path, "path")).lower().removesuffix(".gz")
     return next((key for key, known in FORMATS.items() if name.endswith(known.endings or "\n")), None)
 
 
 def source_format(path: str | os.PathLike[str]) -> str:
     """Return the format that a path is read as: of its ending; else Parquet for folders, and LETOR text."""
-    return format_of(path) or ("parquet" if os.path.isdir(path) else "letor")
+    return format_of(path) or ("parquet" if is_folder(path) else "letor")
 
 
 def _name(path: Any, format: str | None, *, reading: bool) -> str:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 from marginrank.data.id_columns import is_pandas_index
-from marginrank.exceptions import MarginRankError
-from marginrank.io.sources import allowed_bytes, open_source, too_large
+from marginrank.exceptions import MarginRankError, shown_path
+from marginrank.io.places import file_size, files_below, open_place, within
+from marginrank.io.sources import allowed_bytes, too_large
 
 _ENDINGS = (".parquet", ".pq")
+_MAGIC = b"PAR1"
+# What Hive calls a partition whose key is NULL.
+_NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
 def parquet_batches(path: str, batch_bytes: int, max_expansion: float) -> Iterator[tuple[Any, float]]:
     """Yield batches of a file of about so many bytes, and the share of the rows that has been read."""
     import pyarrow.parquet as parquet
 
-    with open_source(path) as raw, parquet.ParquetFile(raw) as file:
-        check_cells(file.metadata, os.fstat(raw.fileno()).st_size, path, max_expansion)
+    with open_place(path) as raw, parquet.ParquetFile(raw) as file:
+        check_cells(file.metadata, file_size(path), path, max_expansion)
         step, rows = max(1, batch_bytes // (8 * max(1, len(file.schema_arrow.names)))), 0
         for batch in file.iter_batches(step):
             rows += batch.num_rows
@@ -33,36 +37,78 @@ def check_cells(metadata: Any, n_bytes: int, name: str, max_expansion: float) ->
 
 
 def folder_batches(
-    folder: str, batch_bytes: int, max_expansion: float, named: Collection[str | None]
+    folder: str,
+    files: Sequence[str],
+    batch_bytes: int,
+    max_expansion: float,
+    named: Collection[str | None],
 ) -> Iterator[tuple[Any, float]]:
-    """Yield batches of all Parquet files below a folder, in the order of their paths.
+    """Yield batches of some of the Parquet files of a folder, one file after the other.
 
     Keys of hive partitions (``year=2026``) are columns only where they are named: they say where a row lies,
     and are no features. So is the index of pandas, which some files of a folder have and others have not.
     """
     import pyarrow
-    from pyarrow import dataset
 
-    files = _files(folder)
-    found = dataset.dataset(
-        files, format="parquet", partitioning=dataset.partitioning(flavor="hive"), partition_base_dir=folder
-    )
     first: list[str] | None = None
-    for k, fragment in enumerate(sorted(found.get_fragments(), key=lambda one: files.index(one.path))):
-        keys = dataset.get_partition_keys(fragment.partition_expression)
-        for batch, share in _named(folder, parquet_batches(fragment.path, batch_bytes, max_expansion)):
+    for k, file in enumerate(files):
+        keys = _hive_keys(file)
+        for batch, share in _named(folder, parquet_batches(within(folder, file), batch_bytes, max_expansion)):
             for key, value in keys.items():
                 if key in named and key not in batch.schema.names:
-                    batch = batch.append_column(key, pyarrow.array([str(value)] * batch.num_rows))
+                    values = pyarrow.array([value] * batch.num_rows, pyarrow.string())
+                    batch = batch.append_column(key, values)
             names = [name for name in batch.schema.names if name in named or not is_pandas_index(name)]
             first = names if first is None else first
             if sorted(names) != sorted(first):
                 odd = sorted(set(names) ^ set(first))
                 raise MarginRankError(
                     f"{folder}: expected the same columns in all Parquet files; {odd[0]!r} is in one only of "
-                    f"{os.path.relpath(files[0], folder)} and {os.path.relpath(fragment.path, folder)}."
+                    f"{files[0]} and {file}."
                 )
             yield batch.select(first), (k + share) / len(files)
+
+
+def folder_files(folder: str) -> list[str]:
+    """Return the Parquet files of a folder, as they are written relative to it, in the order of their paths.
+
+    Files that other programs keep for themselves begin with ``_`` or ``.``; pyarrow passes over them, too.
+    Any other file must be Parquet, whatever its name: what is passed over without a word is missed by nobody.
+    """
+    found = [
+        file
+        for file in files_below(folder)
+        if not any(part.startswith((".", "_")) for part in PurePosixPath(file).parts)
+    ]
+    if not found:
+        raise MarginRankError(f"{folder}: expected Parquet files (.parquet, .pq) in the folder, got none.")
+    for file in found:
+        if not file.lower().endswith(_ENDINGS) and not _is_parquet(within(folder, file)):
+            raise MarginRankError.saying(
+                "{folder!s}: expected nothing but Parquet files in the folder, got {file!s}.",
+                "Take it out, or begin its name with an underscore, and it is left alone.",
+                "What is to be read of it must be Parquet, or be named alone.",
+                folder=folder,
+                file=shown_path(file),
+            )
+    return found
+
+
+def _is_parquet(path: str) -> bool:
+    with open_place(path) as file:
+        return bool(file.read(len(_MAGIC)) == _MAGIC)
+
+
+def _hive_keys(file: str) -> dict[str, str | None]:
+    """Return the keys of the folders that a file lies in, and their values as they are written.
+
+    Examples
+    --------
+    >>> _hive_keys("year=2026/day=07/part.parquet"), _hive_keys("query=a%2Fb/part.parquet")
+    ({'year': '2026', 'day': '07'}, {'query': 'a/b'})
+    """
+    pairs = [part.partition("=") for part in PurePosixPath(file).parts[:-1]]
+    return {unquote(key): None if value == _NOTHING else unquote(value) for key, sign, value in pairs if sign}
 
 
 def _named(folder: str, batches: Iterator[tuple[Any, float]]) -> Iterator[tuple[Any, float]]:
@@ -71,20 +117,6 @@ def _named(folder: str, batches: Iterator[tuple[Any, float]]) -> Iterator[tuple[
         yield from batches
     except MarginRankError as error:
         raise error.about(f"{folder}: ") from None
-
-
-def _files(folder: str) -> list[str]:
-    """Return the Parquet files below a folder, without those that other programs keep for themselves."""
-    found = [
-        str(path)
-        for path in sorted(Path(folder).rglob("*"))
-        if path.name.lower().endswith(_ENDINGS)
-        and path.is_file()
-        and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-    ]
-    if not found:
-        raise MarginRankError(f"{folder}: expected Parquet files (.parquet, .pq) in the folder, got none.")
-    return found
 
 
 def arrow_stream(source: Any) -> Callable[[int], Iterator[Any]] | None:

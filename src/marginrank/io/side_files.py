@@ -7,7 +7,6 @@ weight per row (LightGBM) or per query (XGBoost).
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from marginrank.data.validation import check_numbers
 from marginrank.exceptions import MarginRankError
 from marginrank.io.destinations import Destination, write_lines
 from marginrank.io.letor_writer import number_text
+from marginrank.io.places import is_file, place
 from marginrank.io.sources import Source
 from marginrank.io.text_lines import text_lines
 from marginrank.parameters import check_path
@@ -105,12 +105,12 @@ def with_side_files(data: RankingData, path: str | os.PathLike[str]) -> RankingD
     """
     check_path(path, "path")
     check_data(data)
-    sizes = [f"{os.fspath(path)}{ending}" for ending in (".query", ".group")]
-    found = [side for side in sizes if Path(side).is_file()]
+    sizes = [f"{place(path)}{ending}" for ending in (".query", ".group")]
+    found = [side for side in sizes if is_file(side)]
     if data.qid is None and found:
         data = with_group(data, found[0], found[0])
-    weight = f"{os.fspath(path)}.weight"
-    return with_weight(data, weight, weight) if Path(weight).is_file() else data
+    weight = f"{place(path)}.weight"
+    return with_weight(data, weight, weight) if is_file(weight) else data
 
 
 def with_group(data: RankingData, source: Source, name: str) -> RankingData:
@@ -142,5 +142,5 @@ def unused_side_files(path: str | os.PathLike[str], *, has_qid: bool) -> list[st
     The sizes of queries say nothing new where the rows have ids; they are not named then.
     """
     endings = (".weight",) if has_qid else (".query", ".group", ".weight")
-    sides = (f"{os.fspath(path)}{ending}" for ending in endings)
-    return [side for side in sides if Path(side).is_file()]
+    sides = (f"{place(path)}{ending}" for ending in endings)
+    return [side for side in sides if is_file(side)]

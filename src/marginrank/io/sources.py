@@ -7,8 +7,8 @@ import zlib
 from typing import IO, Any, TypeAlias
 
 from marginrank.exceptions import MarginRankError, ParameterError, shown_path
-from marginrank.parameters import check_count, check_path, check_positive
-from marginrank.system.regular_files import NotAFileError, open_regular
+from marginrank.io.places import open_place, place
+from marginrank.parameters import check_count, check_positive
 
 #: What every reader takes.
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | bytes | bytearray | memoryview
@@ -26,7 +26,7 @@ def read_source(
 
     Parameters
     ----------
-    source : path, binary file object or bytes
+    source : path, URL, binary file object or bytes
         Gzip is recognised by its first two bytes, not by the name.
     max_bytes : int, optional
         The most bytes to read, after unzipping.
@@ -84,19 +84,6 @@ def too_large(name: str, what: str, max_expansion: float) -> MarginRankError:
     )
 
 
-def open_source(path: str | os.PathLike[str]) -> Any:
-    """Open a file to read; what is no file is an error in a sentence."""
-    try:
-        return open_regular(path)
-    except NotAFileError as error:
-        raise MarginRankError.saying(
-            "{path!s}: {why!s}.",
-            "To read from a pipe, {pass} {a file object}.",
-            path=os.fspath(path),
-            why=error.strerror,
-        ) from None
-
-
 def read_text(source: Source) -> tuple[str, str]:
     """Return the content of a small text file, without a byte order mark, and its name.
 
@@ -122,8 +109,8 @@ def _read_raw(source: Any, most: int) -> tuple[bytes, str]:
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "<bytes>"
     if isinstance(source, str | os.PathLike):
-        path = check_path(source, "source")
-        with open_source(path) as file:
+        path = place(source)
+        with open_place(path) as file:
             return file.read(most), shown_path(path)
     if not callable(getattr(source, "read", None)):
         raise ParameterError("source", "a path, a binary file object or bytes", source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from io import StringIO
 from typing import Any, NamedTuple
 
@@ -35,6 +36,19 @@ class Cells(NamedTuple):
             twice = next(name for k, name in enumerate(names) if name in names[:k])
             raise MarginRankError(f"{self.name}: expected columns of different names, got {twice!r} twice.")
         return names
+
+    def parts(self) -> Iterator[Cells]:
+        """Return the pieces in which the table lies in memory: joining their columns would copy them.
+
+        Of CSV whose text is at hand there is one, because rows are found in it by their number.
+        """
+        if self.text is not None:
+            yield self
+            return
+        rows = self.rows_before
+        for batch in self.table.to_batches():
+            yield self._replace(table=type(self.table).from_batches([batch]), rows_before=rows)
+            rows += batch.num_rows
 
     def shown(self) -> str:
         """Return the names of the first columns, for a sentence."""
@@ -69,17 +83,17 @@ def as_numbers(
     elif not (pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind)):
         advice = " Encode it, or leave it out." if feature else ""
         raise MarginRankError(f"{cells.name}: expected numbers in column {column!r}, got {kind}.{advice}")
-    empty = np.asarray(values.is_null())
-    numbers = np.array(values.to_numpy())
-    if empty.any():
+    empty = np.asarray(values.is_null()) if values.null_count else None
+    numbers: NDArray[Any] = values.to_numpy()  # of Arrow's own memory where it can be, so never changed
+    if empty is not None:
         if missing is None:
             raise _empty(cells, int(np.argmax(empty)), column, feature)
-        numbers = numbers.astype(np.float64, copy=False)
-        numbers[empty] = missing
-    bad = ~np.isfinite(numbers) & ~empty if numbers.dtype.kind == "f" else np.zeros(0, dtype=bool)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise cells.expected("a finite number", row, column, float(numbers[row]))
+        numbers = np.where(empty, missing, numbers.astype(np.float64, copy=False))
+    if numbers.dtype.kind == "f" and not (good := np.isfinite(numbers)).all():
+        bad = ~good if empty is None else ~(good | empty)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise cells.expected("a finite number", row, column, float(numbers[row]))
     return numbers
 
 

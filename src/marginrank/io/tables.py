@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from marginrank.data import RankingData
 from marginrank.data.id_columns import is_pandas_index, warn_of_id_columns
 from marginrank.exceptions import MarginRankError, ParameterError
-from marginrank.io.parquet_batches import check_cells, folder_batches, parquet_batches
-from marginrank.io.sources import Source, allowed_bytes, open_source, read_source, too_large
+from marginrank.io.parquet_batches import check_cells, folder_batches, folder_files, parquet_batches
+from marginrank.io.places import file_size, is_folder, open_place, place
+from marginrank.io.sources import Source, allowed_bytes, read_source, too_large
 from marginrank.io.table_cells import Cells, as_ids, as_numbers, as_texts, csv_fault
-from marginrank.parameters import check_choice, check_missing, check_path
+from marginrank.parameters import check_choice, check_missing
 
 # Their columns need not be there: a table without them has no such thing.
 _OPTIONAL = ("weight", "docid", "comment")
@@ -26,6 +27,7 @@ _OPTIONAL = ("weight", "docid", "comment")
 _TEXTS = ("qid", "docid", "comment")
 _GZIP = b"\x1f\x8b"
 _FOLDER_BATCH = 64 << 20
+_BLOCK_ROWS = 512
 
 
 class _Roles(NamedTuple):
@@ -54,7 +56,7 @@ def load_table(
 
     Parameters
     ----------
-    source : path, binary file object or bytes
+    source : path, URL, binary file object or bytes
         CSV (with a header, plain or gzip) or Parquet; or a folder of Parquet files, whose hive partitions
         (``year=2026``) are columns only where they are named here.
     label, qid : str
@@ -81,11 +83,31 @@ def load_table(
     if format is not None:
         check_table_format(format)
     wanted = _roles(label=label, qid=qid, weight=weight, docid=docid, comment=comment)
-    if isinstance(source, str | os.PathLike) and os.path.isdir(source):
-        return _data(_read_folder(os.fspath(source), format, wanted, max_expansion), wanted, missing)
+    if isinstance(source, str | os.PathLike) and is_folder(source):
+        name = place(source)
+        _check_folder(name, format)
+        return _data(_read_folder(name, folder_files(name), wanted, max_expansion), wanted, missing)
     raw, name = read_source(source, max_expansion=max_expansion)
     cells = _read(raw, name, format, wanted, max_expansion)
     return _data(cells, wanted, missing)
+
+
+def load_folder_part(
+    folder: str,
+    file: str,
+    *,
+    label: str = "label",
+    qid: str | None = "qid",
+    weight: str | None = "weight",
+    docid: str | None = "docid",
+    comment: str | None = "comment",
+    missing: float | None = None,
+    max_expansion: float = 200,
+) -> RankingData:
+    """Read one of the Parquet files of a folder, with the keys of its partition; see :func:`load_table`."""
+    wanted = _roles(label=label, qid=qid, weight=weight, docid=docid, comment=comment)
+    cells = _read_folder(folder, [file], wanted, max_expansion)
+    return _data(cells, wanted, check_missing(missing))
 
 
 def table_batches(
@@ -108,7 +130,7 @@ def table_batches(
     arrow = pyarrow_module()
     missing = check_missing(missing)
     wanted = _roles(label=label, qid=qid, weight=weight, docid=docid, comment=comment)
-    name, rows = check_path(path, "source"), 0
+    name, rows = place(path), 0
     try:
         for batch, share in _batches(name, batch_bytes, check_table_format(format), wanted, max_expansion):
             if batch.num_rows:
@@ -147,9 +169,9 @@ def stream_batches(
 def _batches(
     name: str, batch_bytes: int, format: str, roles: _Roles, max_expansion: float
 ) -> Iterator[tuple[Any, float]]:
-    if os.path.isdir(name):
+    if is_folder(name):
         _check_folder(name, format)
-        return folder_batches(name, batch_bytes, max_expansion, roles)
+        return folder_batches(name, folder_files(name), batch_bytes, max_expansion, roles)
     if format == "parquet":
         return parquet_batches(name, batch_bytes, max_expansion)
     return _csv_batches(name, batch_bytes, roles, max_expansion)
@@ -162,11 +184,10 @@ def _check_folder(name: str, format: str | None) -> None:
         )
 
 
-def _read_folder(name: str, format: str | None, roles: _Roles, max_expansion: float) -> Cells:
+def _read_folder(name: str, files: list[str], roles: _Roles, max_expansion: float) -> Cells:
     arrow = pyarrow_module()
-    _check_folder(name, format)
     try:
-        found = [batch for batch, _ in folder_batches(name, _FOLDER_BATCH, max_expansion, roles)]
+        found = [batch for batch, _ in folder_batches(name, files, _FOLDER_BATCH, max_expansion, roles)]
         if not found:
             raise MarginRankError(f"{name}: expected at least one row, got none.")
         tables = [arrow.Table.from_batches([batch]) for batch in found]
@@ -183,14 +204,18 @@ def _csv_batches(
     from pyarrow import csv
 
     reading = csv.ReadOptions(block_size=batch_bytes, use_threads=False)
-    with open_source(path) as raw, open_source(path) as again:
-        size, zipped = os.fstat(raw.fileno()).st_size, raw.peek(2)[:2] == _GZIP
-        allowed = allowed_bytes(size, max_expansion)
-        files: list[Any] = [gzip.GzipFile(fileobj=file) if zipped else file for file in (raw, again)]
-        types = _csv_types(csv.open_csv(files[1], read_options=reading).schema.names, roles)
-        with csv.open_csv(files[0], reading, None, csv.ConvertOptions(column_types=types)) as batches:
+    with open_place(path) as raw:
+        zipped = raw.read(2) == _GZIP
+        raw.seek(0)
+        header = csv.open_csv(gzip.GzipFile(fileobj=raw) if zipped else raw, read_options=reading)
+        types = _csv_types(header.schema.names, roles)
+    size = file_size(path)
+    allowed = allowed_bytes(size, max_expansion)
+    with open_place(path) as raw:
+        file: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
+        with csv.open_csv(file, reading, None, csv.ConvertOptions(column_types=types)) as batches:
             for batch in batches:
-                if zipped and files[0].tell() > allowed:
+                if zipped and file.tell() > allowed:
                     raise too_large(path, "gzip data", max_expansion)
                 yield batch, raw.tell() / size
 
@@ -240,12 +265,22 @@ def _found(cells: Cells, wanted: _Roles) -> _Roles:
 
 
 def _matrix(cells: Cells, names: list[str], missing: float | None) -> NDArray[Any]:
-    columns = [as_numbers(cells, name, missing, feature=True) for name in names]
-    dtype = np.float32 if all(column.dtype == np.float32 for column in columns) else np.float64
-    X = np.empty((cells.table.num_rows, len(columns)), dtype=dtype)
-    for k, column in enumerate(columns):
-        X[:, k] = column
+    columns = [cells.table[name] for name in names]
+    single = all(str(column.type) == "float" and not column.null_count for column in columns)
+    X = np.empty((cells.table.num_rows, len(names)), dtype=np.float32 if single else np.float64)
+    done = 0
+    for part in cells.parts():
+        _fill(X[done : done + part.table.num_rows], part, names, missing)
+        done += part.table.num_rows
     return X
+
+
+def _fill(X: NDArray[Any], cells: Cells, names: list[str], missing: float | None) -> None:
+    columns = [as_numbers(cells, name, missing, feature=True) for name in names]
+    for first in range(0, len(X), _BLOCK_ROWS):  # which the cache holds while column after column is written
+        rows = slice(first, first + _BLOCK_ROWS)
+        for k, column in enumerate(columns):
+            X[rows, k] = column[rows]
 
 
 def _comments(texts: dict[str, list[str]]) -> list[str] | None:

@@ -2,6 +2,7 @@
 
 import dask.array as da
 import dask.dataframe as dd
+import fsspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,9 +10,10 @@ from dask_cases import ranking_data, serially
 from scipy import sparse
 
 from limits import HANG
-from marginrank import RankSVM, write_dataset
+from marginrank import RankingData, RankSVM, write_dataset
 from marginrank.distributed import DaskRanker
 from marginrank.distributed.cluster import Cluster
+from marginrank.distributed.file_chunks import file_data
 from marginrank.distributed.labelling import Labelling
 from marginrank.distributed.sources import remote_data
 from marginrank.exceptions import MarginRankError
@@ -41,6 +43,51 @@ def test_files_are_chunks(ranker, tmp_path, ending):
     assert np.array_equal(ranker.estimator_.coef_, model_of_chunks(tmp_path, data, 160))
     assert np.array_equal(ranker.predict(paths), ranker.estimator_.predict(data))
     assert ranker.score(paths) == ranker.estimator_.score(data)
+
+
+def test_folders_of_parquet_and_urls_are_chunks(ranker, tmp_path):
+    data = ranking_data()
+    for k in range(3):
+        (tmp_path / "lake" / f"day={k}").mkdir(parents=True)
+        write(data.subset(np.arange(160 * k, 160 * (k + 1))), tmp_path / "lake" / f"day={k}" / "part.parquet")
+    (tmp_path / "lake" / "_SUCCESS").write_text("")
+    expected = model_of_chunks(tmp_path, data, 160)
+    lake = tmp_path / "lake"
+    for source in (
+        lake,
+        f"file://{lake}",
+        [lake / "day=0", f"file://{lake}/day=1", lake / "day=2/part.parquet"],
+    ):
+        assert np.array_equal(ranker.fit(source).estimator_.coef_, expected)
+    assert np.array_equal(ranker.predict(lake), ranker.estimator_.predict(data))
+    ranker.fit(lake, eval_set=f"file://{lake}")
+    assert np.array_equal(ranker.estimator_.coef_, expected)
+    (lake / "day=1" / "notes.txt").write_text("")
+    with pytest.raises(
+        MarginRankError, match=r"expected nothing but Parquet files in the folder, got day=1/notes\.txt"
+    ):
+        ranker.fit(lake)
+
+
+def test_keys_of_partitions_are_columns_on_workers_too(client, tmp_path):
+    data = ranking_data()
+    for k in range(4):
+        (tmp_path / "lake" / f"query={k}").mkdir(parents=True)
+        part = data.subset(np.arange(120 * k, 120 * (k + 1)))
+        write(RankingData(part.X, part.y), tmp_path / "lake" / f"query={k}" / "part.parquet")
+    found = file_data(
+        [tmp_path / "lake"], Cluster(client, HANG, 0), reading=[{"format": "parquet", "qid": "query"}]
+    )
+    assert found.qid.tolist() == np.repeat(["0", "1", "2", "3"], 120).tolist()
+
+
+def test_a_url_that_workers_do_not_reach(ranker):
+    with fsspec.open("memory://here/a.txt", "wb") as file:
+        file.write(b"1 qid:1 1:1\n0 qid:1 1:2\n")
+    with pytest.raises(MarginRankError, match=r"memory://here/a\.txt: a worker finds no such file"):
+        ranker.fit(["memory://here/a.txt"])
+    with pytest.raises(MarginRankError, match=r"memory://here/b\.parquet: there is no such file or folder"):
+        ranker.fit("memory://here/b.parquet")
 
 
 def test_files_of_text_may_differ_in_width(ranker, tmp_path):

@@ -63,6 +63,47 @@ def test_the_command_line_trains_on_a_folder(lake, tmp_path, monkeypatch, capfd)
     assert run(["train", "out.mrd", "-o", "disk.mrk"]) == 0
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "year=2024/more.csv", "year=2024/part.parquet.gz"])
+def test_a_file_that_is_no_parquet_is_refused_by_name(lake, tmp_path, name):
+    (lake / name).write_text("label,qid,f0\n1,1,1\n")
+    for call in (
+        lambda: load_table(lake),
+        lambda: convert_to_dataset(lake, tmp_path / "a.mrd", format="parquet"),
+    ):
+        with pytest.raises(
+            MarginRankError, match=rf"lake: expected nothing but Parquet files in the folder, got {name}"
+        ):
+            call()
+    (lake / name).unlink()
+    same(load_table(lake))
+
+
+def test_what_other_programs_keep_for_themselves_is_left_alone(lake):
+    (lake / "_delta_log").mkdir()
+    for name in ("_delta_log/0.json", "_metadata", ".part.parquet.crc", "year=2024/_committed_1", ".hidden"):
+        (lake / name).write_text("{}")
+    same(load_table(lake))
+
+
+def test_parquet_is_known_by_its_content(lake):
+    part = lake / "year=2024" / "month=0"
+    (part / "part.parquet").rename(part / "000000_0")  # as Hive calls them
+    same(load_table(lake))
+
+
+NO_ID = "column 'month': expected a query id, got an empty cell"
+
+
+def test_keys_of_partitions_are_text(lake):
+    (lake / "year=2024" / "month=0").rename(lake / "year=2024" / "month=007")
+    with pytest.warns(UserWarning, match="'qid' is taken as a feature"):
+        data = load_table(lake, qid="month")
+    assert "007" in data.qid.tolist()
+    (lake / "year=2024" / "month=1").rename(lake / "year=2024" / "month=__HIVE_DEFAULT_PARTITION__")
+    with pytest.warns(UserWarning, match="'qid' is taken"), pytest.raises(MarginRankError, match=NO_ID):
+        load_table(lake, qid="month")
+
+
 def test_partitions_are_columns_where_they_are_named(lake):
     with pytest.warns(UserWarning, match="'qid' is taken as a feature"):
         data = load_table(lake, qid="month")

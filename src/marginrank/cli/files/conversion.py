@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -31,6 +30,7 @@ from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError
 from marginrank.io.formats import source_format as read_as
 from marginrank.io.judgements import listed_queries
+from marginrank.io.places import file_name
 from marginrank.io.side_files import with_group, with_weight
 
 _PARTS = {
@@ -152,7 +152,7 @@ def format_named(path: str) -> str | None:
     >>> format_named("a.run.gz"), format_named("train.txt.query"), format_named("train.txt")
     ('run', 'group', 'letor')
     """
-    name = Path(path).name.lower().removesuffix(".gz")
+    name = file_name(path).lower().removesuffix(".gz")
     found = (key for key, known in FILE_KINDS.items() if known.add and name.endswith(known.endings))
     return next(found, None) or formats.format_of(path)
 

@@ -18,6 +18,7 @@ from marginrank.cli.output.printing import counted
 from marginrank.cli.output.progress import WritingBar
 from marginrank.exceptions import MarginRankError
 from marginrank.io import DiskDataset, convert_to_dataset, write_dataset
+from marginrank.io.places import place
 from marginrank.storage.dataset_writer import WritingState
 from marginrank.storage.stage_folder import was_begun
 
@@ -104,7 +105,7 @@ def write_to_disk(data: Any, destination: str, writing: Writing) -> DiskDataset:
 @contextmanager
 def _watched(destination: str, writing: Writing) -> Iterator[Callable[[WritingState], None]]:
     """Show how far a writing is, and know what to say of Ctrl-C at any moment."""
-    if writing.is_new and was_begun(Path(destination)):
+    if writing.is_new and was_begun(Path(place(destination))):
         raise MarginRankError(
             f"{destination} was begun before and not finished; give --resume to go on with it, or "
             "--overwrite to start anew."

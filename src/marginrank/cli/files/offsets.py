@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory, is_sparse
 from marginrank.data.ranking_data import rebuilt
 from marginrank.exceptions import MarginRankError, did_you_mean
+from marginrank.io.places import is_there
 from marginrank.types import Vector
 
 offset_options: tuple[Decorator, ...] = (
@@ -45,7 +45,7 @@ class Offsets:
     @property
     def from_file(self) -> bool:
         """Whether the scores lie in a file; else they are a column of the data."""
-        return self.training is not None and (self.training == "-" or os.path.exists(self.training))
+        return self.training is not None and (self.training == "-" or is_there(self.training))
 
     def check(self, *, validate: str | None, refit: bool) -> None:
         """Refuse what cannot work before anything is read."""

@@ -21,6 +21,7 @@ from marginrank.exceptions import MarginRankError, shown_path
 from marginrank.io.destinations import open_for_writing
 from marginrank.io.formats import source_format
 from marginrank.io.joined import joined
+from marginrank.io.places import is_there, place
 from marginrank.io.text_lines import text_lines
 
 
@@ -47,9 +48,9 @@ def read_files(paths: Sequence[str], reading: Reading) -> RankingData:
 
 def keep_apart(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> None:
     """Refuse to replace a file that is read."""
-    read = [path for path in inputs if path is not None and os.path.exists(path)]
-    for output in outputs:
-        if output is not None and os.path.isfile(output):
+    read = [path for path in map(place, filter(None, inputs)) if os.path.exists(path)]
+    for output in map(place, filter(None, outputs)):
+        if os.path.isfile(output):
             for path in read:
                 if os.path.samefile(output, path):
                     raise MarginRankError(
@@ -60,7 +61,7 @@ def keep_apart(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> N
 def check_files(**paths: str | None) -> None:
     """Refuse options that name files which are not there, by the parameters that they set."""
     for parameter, path in paths.items():
-        if path is not None and path != "-" and not os.path.exists(path):
+        if path is not None and path != "-" and not is_there(path):
             raise MarginRankError.naming(
                 parameter, f"must be a file; there is none called {shown_path(path)}."
             )

@@ -27,6 +27,7 @@ from marginrank.data import RankingData
 from marginrank.data.matrices import in_memory
 from marginrank.exceptions import MarginRankError, Sentence, shown_path
 from marginrank.io import format_of
+from marginrank.io.places import is_file
 from marginrank.metrics import Metric, parse_metric
 
 
@@ -68,7 +69,7 @@ class TrainingFiles:
         """Warn of weights beside LETOR text, where ``marginrank clicks`` puts them, that are not read."""
         for path in self.data:
             beside = f"{path}.weight"
-            if path != "-" and format_of(path) == "letor" and os.path.isfile(beside):
+            if path != "-" and format_of(path) == "letor" and is_file(beside):
                 warnings.warn(
                     Sentence(
                         "{beside!s} lies beside {path!s}, and its weights are not read.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
 import re
 import signal
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from marginrank.cli import interrupts
 from marginrank.cli.command import option, with_options
 from marginrank.cli.output.printing import counted
 from marginrank.exceptions import ClusterError, MarginRankError
+from marginrank.io.places import is_there
 from marginrank.system.threads import default_threads
 
 if TYPE_CHECKING:
@@ -203,5 +203,5 @@ def _check_data(workers: Workers, data: tuple[str, ...]) -> None:
     if workers.n_processes is None:
         return
     for path in data:  # before processes are started; those of other machines may see what this one does not
-        if not os.path.exists(path):
+        if not is_there(path):
             raise MarginRankError(f"{path}: No such file or directory.")

@@ -24,6 +24,7 @@ from marginrank.cli.workers.connection import Workers
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
 from marginrank.io import DiskDataset, open_dataset
+from marginrank.io.formats import source_format
 
 if TYPE_CHECKING:
     from marginrank.distributed import RemoteData
@@ -56,7 +57,7 @@ def worker_rows(
         reading.arguments(paths[0], "mrd")
         disk = open_dataset(paths[0])
         return WorkerRows(disk, from_disk(disk, cluster, mmap=True, verify=True))
-    kinds = [reading.format or formats.format_of(path) or "letor" for path in paths]
+    kinds = [reading.format or source_format(path) for path in paths]
     options = [
         {"format": kind, **reading.arguments(path, kind)} for path, kind in zip(paths, kinds, strict=True)
     ]

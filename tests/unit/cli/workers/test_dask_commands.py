@@ -18,6 +18,7 @@ from marginrank.cli.app import cli as commands
 from marginrank.cli.workers import connection
 from marginrank.distributed import DaskRanker, predict
 from marginrank.exceptions import MarginRankError
+from marginrank.io import dump_table
 from marginrank.metrics import evaluate
 from shell import shell
 
@@ -46,7 +47,10 @@ def folder(tmp_path_factory):
     data = RankingData(X, y, qid=np.arange(360) // 10, comments=comments)
     dump_letor(data, folder / "a.txt")
     for k in range(3):
-        dump_letor(data.subset(np.arange(120 * k, 120 * k + 120)), folder / f"part-{k}.txt")
+        part = data.subset(np.arange(120 * k, 120 * k + 120))
+        dump_letor(part, folder / f"part-{k}.txt")
+        (folder / "lake" / f"day={k}").mkdir(parents=True)
+        dump_table(part, folder / "lake" / f"day={k}" / "part.parquet", format="parquet")
     write_dataset(folder / "a.mrd", data, chunk_rows=100)
     write_dataset(folder / "narrow.mrd", X[:100, :4], y[:100], qid=data.qid[:100], chunk_rows=50)
     RankSVM(alpha=1e-2).fit(data).to_model().save(folder / "a.mrk")
@@ -80,7 +84,7 @@ def refused(*arguments):
 PARTS = ["part-0.txt", "part-1.txt", "part-2.txt"]
 
 
-@pytest.mark.parametrize("source", [["a.mrd"], PARTS], ids=["data set", "files"])
+@pytest.mark.parametrize("source", [["a.mrd"], PARTS, ["lake"]], ids=["data set", "files", "folder"])
 def test_scores_and_figures_are_those_without_workers(source, dask, tmp_path):
     run("predict", "a.mrk", "a.txt", "-o", tmp_path / "here")
     run("predict", "a.mrk", *source, "-o", tmp_path / "there", *dask)
@@ -104,7 +108,7 @@ def test_models_that_normalise_or_have_names_score_on_workers(client, tmp_path):
         predict(normalising, tmp_path / "one.mrd", client)
 
 
-@pytest.mark.parametrize("source", [["a.mrd"], PARTS], ids=["data set", "files"])
+@pytest.mark.parametrize("source", [["a.mrd"], PARTS, ["lake"]], ids=["data set", "files", "folder"])
 def test_training_reaches_the_optimum_of_the_plain_one(source, dask, tmp_path):
     options = ["--alpha", "1e-2", "--tol", "1e-6", "--json", "--validate"]
     here = json.loads(run("train", "a.txt", "-o", tmp_path / "here.mrk", *options, "a.txt"))
