@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -167,7 +168,7 @@ class _SharedLimit:
     def __init__(self) -> None:
         self._renew_lock()
         self._users = 0
-        self._limiter: Any = None
+        self._limiters: list[Any] = []
         if hasattr(os, "register_at_fork"):
             # A thread that holds it is not there in a forked process. What it limited stays limited there.
             os.register_at_fork(after_in_child=self._renew_lock)
@@ -177,17 +178,18 @@ class _SharedLimit:
 
     def enter(self) -> None:
         with self._lock:
-            if self._users == 0:
+            # Others may have set other numbers meanwhile, or loaded a BLAS.
+            if self._users == 0 or _most_blas_threads() > 1:
                 _free_control()
-                self._limiter = _controller().limit(limits=1, user_api="blas")
+                self._limiters.append(_controller().limit(limits=1, user_api="blas"))
             self._users += 1
 
     def leave(self) -> None:
         with self._lock:
             self._users -= 1
-            if self._users == 0:
+            while self._users == 0 and self._limiters:
                 _free_control()
-                self._limiter.restore_original_limits()
+                self._limiters.pop().restore_original_limits()
                 _free_control()
 
 
@@ -205,6 +207,17 @@ def _free_control() -> None:
 _limit = _SharedLimit()
 
 
-@lru_cache(maxsize=1)
+def _most_blas_threads() -> int:
+    libraries = _controller().lib_controllers
+    return max((one.num_threads for one in libraries if one.user_api == "blas"), default=1)
+
+
 def _controller() -> ThreadpoolController:
+    """Return what controls the libraries that are loaded; scipy brings a BLAS of its own, when it is used."""
+    return _controller_of("scipy.linalg" in sys.modules)
+
+
+@lru_cache(maxsize=2)
+def _controller_of(with_scipy: bool) -> ThreadpoolController:
+    del with_scipy
     return ThreadpoolController()

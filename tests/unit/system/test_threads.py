@@ -1,5 +1,7 @@
 """How many threads are used, and who may say so."""
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from threading import Thread
@@ -129,6 +131,31 @@ def test_the_last_one_out_need_not_be_the_first_one_in():
     assert set(blas_threads()) == {1}
     in_a_thread(lambda: inner.__exit__(None, None, None))
     assert blas_threads() == before
+
+
+@pytest.mark.skipif(max(blas_threads(), default=1) < 2, reason="BLAS has one thread here in any case")
+def test_what_others_set_meanwhile_is_limited_again():
+    before = blas_threads()
+    with one_blas_thread(), threadpoolctl.threadpool_limits(3, user_api="blas"):
+        assert max(blas_threads()) > 1
+        with one_blas_thread():
+            assert set(blas_threads()) == {1}
+        assert set(blas_threads()) == {1}  # as long as anybody asks for it
+    assert blas_threads() == before
+
+
+def test_a_blas_that_is_loaded_later_is_limited():
+    code = (
+        "import sys, numpy, threadpoolctl\n"
+        "from marginrank.system.threads import one_blas_thread\n"
+        "with one_blas_thread():\n"
+        "    assert 'scipy.linalg' not in sys.modules\n"
+        "    import scipy.linalg\n"
+        "    with one_blas_thread():\n"
+        "        found = [one for one in threadpoolctl.threadpool_info() if one['user_api'] == 'blas']\n"
+        "        assert {one['num_threads'] for one in found} <= {1}, found\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_threads_of_joblib_have_one_thread_each(monkeypatch):
