@@ -99,7 +99,8 @@ class GoingDown:
 
         What is chosen is fitted from zero. That is one round on most data; others follow where the fit took
         too few passes, or its model measures worse than expected. No further alpha is fitted where that could
-        cost the best one so far its place, and nothing as good is safe.
+        cost the best one so far its place, and nothing as good is safe. Mixtures of models may promise more
+        than fits keep: after a fit that measures worse than a step did, the best of the steps is fitted.
 
         Parameters
         ----------
@@ -112,6 +113,7 @@ class GoingDown:
         """
         if not self._trainer.is_limited:
             return choose(np.ones(len(grid), dtype=bool))
+        fitted: float | None = None
         while True:
             note()
             row = choose(self._budget.hopeful(grid))
@@ -121,7 +123,16 @@ class GoingDown:
             safe = self._budget.safe(grid)
             if not safe.any() or self._is_worse(choose(safe), so_far):
                 return so_far
-            self._budget.fit(row.selection.alpha, self._callbacks[0])
+            step = None if fitted is None else self._better_step(grid, fitted, choose)
+            fitted = row.selection.alpha if step is None else step
+            self._budget.fit(fitted, self._callbacks[0])
+
+    def _better_step(self, grid: Vector, fitted: float, choose: Choose) -> float | None:
+        """Return the best of the steps, if it measured better than a fit since and may be fitted itself."""
+        if not self.alphas or self._budget.is_fitted(step := self._best()):
+            return None
+        may = (grid == step) & self._budget.hopeful(grid)
+        return step if may.any() and self._is_worse(choose(grid == fitted), choose(may)) else None
 
     def _is_worse(self, row: Row, other: Row) -> bool:
         """Whether the figure of one choice is behind that of another by more than what counts as equal."""

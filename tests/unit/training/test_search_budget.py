@@ -122,3 +122,25 @@ def test_an_alpha_that_is_better_than_all_safe_ones_is_not_given_up_for_another_
     passes = [4.0, 4.0, 8.0, 8.0, 4.0, 8.0, 8.0, 8.0, 8.0]
     better = [0.295, *TIED[1:]]
     assert settled(passes, [0, 2], better, others=26.0, resolution=0.002) == GRID[0]
+
+
+def test_the_best_step_is_fitted_after_a_mixture_that_promised_too_much(monkeypatch):
+    promised = np.array([0.30, 0.30, 0.30, 0.27, 0.28, 0.29, 0.30, 0.30, 0.30])
+    found = np.where(np.isin(GRID, GRID[[3, 4]]), 0.31, promised)  # what fits measure
+    trainer = Fits([8.0] * len(GRID))
+    trainer.is_limited, trainer.iterates_all = True, False
+    fold = SimpleNamespace(trainer=trainer, held=SimpleNamespace(weight=None))
+    search = Search(metric="pairwise_error")
+    going = GoingDown(trainer, [fold], lambda do: [], search, ((), lambda alpha: ()), 1.0)
+    going._budget.fit(1.0, ())
+    going.alphas = GRID[::5].tolist()
+    monkeypatch.setattr(going, "_best", lambda: GRID[5])
+
+    def choose(allowed):
+        table = np.where(np.isin(GRID, list(trainer.trained)), found, promised)[None]
+        return SimpleNamespace(
+            selection=select_within(lambda some: search.select(GRID[some], table[:, some]), allowed)
+        )
+
+    assert going.settle(GRID, choose).selection.alpha == GRID[5]
+    assert list(trainer.trained) == GRID[[0, 3, 5, 4]].tolist()
