@@ -33,7 +33,7 @@ $(VENV)/.tools: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("marginrank needs Python 3.11 or newer; set PYTHON=python3.12, say") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.7" "cmake>=3.25" "ninja>=1.11.1"
+	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.12" "cmake>=3.25" "ninja>=1.11.1"
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.tools $(NATIVE_SOURCES) $(MODULE_NAMES)
