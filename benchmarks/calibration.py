@@ -4,8 +4,9 @@ Three measures of the mean distance over ten bins of as many pairs each:
 
 - thirds: a third of the queries trains, a third calibrates, the last is measured; mean over random splits;
 - cv: two thirds train and calibrate by ``calibrate(cv=5)``, the same last third is measured;
-- folds: of five folds three train, one calibrates and one is measured, in turn, so that each query is
-  measured once; over the pairs of all queries. It flatters: what one fold has too much of, the others lack.
+- folds: of five folds four train and calibrate by ``calibrate(cv=5)`` and one is measured, in turn, so that
+  each query is held out once and all are measured. It has the most queries, hence the least chance in it;
+  it is kind in one way: what one fold has too much of, the others lack.
 
 A few queries differ from others, whatever the probabilities. What that makes of the first two is simulated:
 queries are drawn with replacement, the shares among the pairs of all queries stand for the truth.
@@ -14,21 +15,39 @@ queries are drawn with replacement, the shares among the pairs of all queries st
 - shares of: a fit to other drawn queries, of a third or of two, that knows no more than their shares;
 - without: the measures less "no error"; squares add up. It is what is left for the method to answer for::
 
-    python benchmarks/calibration.py                                   # made data, 20 seeds
+    MARGINRANK_DATA=... python benchmarks/calibration.py [--save]      # made data, and sets where they are
     python benchmarks/calibration.py MQ2008/S1.txt MQ2008/S2.txt ...   # files: all queries together
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from marginrank import RankingData, RankSVM, calibrate, load_letor
 from marginrank.datasets import make_ranking
+from results import Result, add_save_option
 
 N_BINS = 10
+SETS = ("MQ2008", "OHSUMED", "ClueWeb09")
+COLUMNS = {
+    "": "{label}",
+    "queries": "{queries}",
+    "folds": "{folds:.3f}",
+    "thirds": "{thirds:.3f}",
+    "`cv=5`": "{cv:.3f}",
+    "no error": "{no_error:.3f}",
+    "shares of one third": "{shares_one:.3f}",
+    "of two thirds": "{shares_two:.3f}",
+    "thirds without": "{thirds_without:.3f}",
+    "`cv=5` without": "{cv_without:.3f}",
+}
 
 
 def pairs_of(data: RankingData):
@@ -121,49 +140,81 @@ def by_folds(data: RankingData, seed: int) -> Measured:
     """Return the pairs of all queries, each measured once."""
     part, found = parts_of(data, 5, seed), []
     for k in range(5):
-        place = (part - k) % 5
-        model = calibrate(RankSVM().fit(data.subset(place < 3)), data.subset(place == 3))
-        one = pairs_measured(model, data.subset(place == 4))
+        model = calibrate(RankSVM(), data.subset(part != k), cv=5)
+        one = pairs_measured(model, data.subset(part == k))
         found.append(one._replace(query=one.query + k * data.n_queries))
     return Measured(*(np.concatenate(values) for values in zip(*found, strict=True)))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="*")
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--folds", type=int, default=5, help="seeds of the five folds")
-    options = parser.parse_args()
-    errors = []
-    if options.files:
-        parts = [load_letor(file) for file in options.files]
-        width = max(part.n_features for part in parts)
-        rows = []
-        for part in parts:
-            dense = part.X.toarray() if hasattr(part.X, "toarray") else np.asarray(part.X)
-            rows.append(np.pad(dense, ((0, 0), (0, width - dense.shape[1]))))
-        X, y = np.vstack(rows), np.concatenate([part.y for part in parts])
-        data = RankingData(X, y, qid=[q for part in parts for q in part.qid])
-    folds, chances = [], []
-    for seed in range(options.seeds):
-        if not options.files:
-            X, y, qid = make_ranking(900, 20, noise=2.0, random_state=seed)
-            data = RankingData(X, y, qid=qid)
-        errors.append(by_thirds(data, seed))
-        if seed < options.folds:
+def read(files: Sequence[str | Path]) -> RankingData:
+    """Return the queries of all files together, dense."""
+    parts = [load_letor(file) for file in files]
+    width = max(part.n_features for part in parts)
+    rows = []
+    for part in parts:
+        dense = part.X.toarray() if hasattr(part.X, "toarray") else np.asarray(part.X)
+        rows.append(np.pad(dense, ((0, 0), (0, width - dense.shape[1]))))
+    y = np.concatenate([part.y for part in parts])
+    return RankingData(np.vstack(rows), y, qid=[q for part in parts for q in part.qid])
+
+
+def _same(data: RankingData, seed: int) -> RankingData:
+    del seed
+    return data
+
+
+def made(seed: int) -> RankingData:
+    """Return 900 queries of noisy grades, others for each seed."""
+    X, y, qid = make_ranking(900, 20, noise=2.0, random_state=seed)
+    return RankingData(X, y, qid=qid)
+
+
+def measure(data_of: Callable[[int], RankingData], n_seeds: int, n_folds: int) -> dict[str, float]:
+    """Return what is measured of a set, or of sets made by a seed; means over the seeds."""
+    splits, folds, chances = [], [], []
+    for seed in range(n_seeds):
+        data = data_of(seed)
+        splits.append(by_thirds(data, seed))
+        if seed < n_folds:
             measured = by_folds(data, seed)
             folds.append(measured.error())
             chances.append([measured.by_chance(1 / 3, fitted) for fitted in (None, 1 / 3, 2 / 3)])
-    thirds, cv = np.transpose(errors)
-    print(f"{data.n_queries} queries")
-    for name, values in {"thirds": thirds, "cv": cv, "folds": folds}.items():
-        print(f"  {name:<8} {np.mean(values):.4f}, largest {max(values):.4f} of {len(values)}")
-    floor, *with_fit = np.mean(chances, axis=0)
-    print(f"  no error {floor:.4f} on a third of the queries")
-    for share, value in zip(("one third", "two thirds"), with_fit, strict=True):
-        print(f"  shares of {share} {value:.4f}")
-    for name, values in {"thirds": thirds, "cv": cv}.items():
-        print(f"  {name:<8} {np.sqrt(max(0.0, np.mean(values) ** 2 - floor**2)):.4f} without 'no error'")
+    thirds, cv = np.mean(splits, axis=0)
+    floor, one, two = np.mean(chances, axis=0)
+    return {
+        "queries": data.n_queries,
+        "folds": float(np.mean(folds)),
+        "folds_largest": max(folds),
+        "thirds": thirds,
+        "cv": cv,
+        "no_error": floor,
+        "shares_one": one,
+        "shares_two": two,
+        "thirds_without": max(0.0, thirds**2 - floor**2) ** 0.5,
+        "cv_without": max(0.0, cv**2 - floor**2) ** 0.5,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="*", help="one set, instead of made data and those of MARGINRANK_DATA")
+    parser.add_argument("--seeds", type=int, default=20, help="splits into thirds")
+    parser.add_argument("--folds", type=int, default=10, help="splits into five folds")
+    add_save_option(parser)
+    options = parser.parse_args()
+    sets: dict[str, Callable[[int], RankingData]] = {"made data": made}
+    if folder := os.environ.get("MARGINRANK_DATA"):
+        for name in SETS:
+            sets[name] = partial(_same, read(sorted(Path(folder, name).glob("S*.txt*"))))
+    if options.files:
+        sets = {"files": partial(_same, read(options.files))}
+    result = Result("calibration", COLUMNS)
+    for name, data_of in sets.items():
+        measured = measure(data_of, options.seeds, options.folds)
+        print(name, *(f"\n  {key:<15} {value:.4g}" for key, value in measured.items()), flush=True)
+        result.add(name.split()[0].lower(), label=name, **measured)
+    if options.save:
+        result.save()
 
 
 if __name__ == "__main__":
