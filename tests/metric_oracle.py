@@ -206,3 +206,5 @@ BY_RANK = {
     "r_precision": r_precision,
     "rbp": rank_biased_precision,
 }
+#: The lowest value of the metrics that can be below 0.
+LOWEST = {"kendall": -1.0, "spearman": -1.0}
