@@ -199,12 +199,10 @@ class Ranker(FittedRanker):
         return self._trainers_in(self._spaces(problem), problem)
 
     def _trainers_in(self, spaces: Sequence[Space], problem: Problem) -> Sequence[Trainer]:
-        alone = self._solver(problem)
-        solver = self._solver_of_search(problem) if self._searches() else alone
-        return [
-            CertifiedTrainer(problem.in_space(space), solver, float(self.tol), alone=alone)
-            for space in spaces
-        ]
+        of_search = self._solver_of_search(problem) if self._searches() else None
+        alone, tol = self._solver(problem), float(self.tol)
+        solver = alone if of_search is None else of_search
+        return [CertifiedTrainer(problem.in_space(space), solver, tol, alone=alone) for space in spaces]
 
     def _solver_of_search(self, problem: Problem) -> Solver:
         """Return what minimises at one alpha after another."""
@@ -235,13 +233,15 @@ class Ranker(FittedRanker):
 
     def _check_offset(self, X: Any, offset: Any) -> tuple[Any, Any]:
         """Return X without the column that holds the offset, where it is one, and the offset."""
-        rows, given = take_columns(X, offset=offset)
+        rows, given = (X, {"offset": None}) if offset is None else take_columns(X, offset=offset)
         return rows, given["offset"]
 
     def _with_offset(self, problem: Problem, given: Any, offset: Any) -> Problem:
         """Return a problem with scores that are added before the loss; ``given`` may name a column."""
         self._named_columns = {**self._named_columns, **({"offset": given} if isinstance(given, str) else {})}
         self._on_offset = offset is not None
+        if offset is None:
+            return problem
         return replace(problem, offset=gate.check_offset(offset, problem.data.n_rows))
 
     def _paired(self, X: Any, pairs: Any, ids: Any, **by_pair: Any) -> RankingData:

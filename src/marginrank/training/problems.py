@@ -175,7 +175,7 @@ class Problem:
     def loss(self) -> Loss:
         """The loss, with the offset of its rows where there is one."""
         made = self.make_loss(*((self._pairs, self.data.n_rows) if self.from_pairs else (self.view,)))
-        offset = self.offset_rows
+        offset = None if self.offset is None else self.offset_rows
         if offset is None or not offset.any():  # zeros are none, to the bit
             return made
         assert isinstance(made, NativeLoss)
