@@ -27,7 +27,9 @@ _LONG, _SHORT, _FALL, _RISE = 0.8, 0.5, 0.2, 2.0
 
 def newton_pays(objective: Objective, start: Point) -> bool:
     """Whether a run from zero has a cheap Hessian, and an alpha that makes it long enough to need one."""
-    if start.w.any() or not (objective.penalty.is_squared_norm and hasattr(objective, "hessians")):
+    if not objective.smooth or start.w.any():
+        return False
+    if not (objective.penalty.is_squared_norm and hasattr(objective, "hessians")):
         return False
     slope = start.risk_gradient
     return bool(float(slope @ slope) >= _LEAST_BALANCE * objective.alpha and objective.hessians is not None)
