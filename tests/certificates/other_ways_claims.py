@@ -13,7 +13,7 @@ from marginrank.training import row_space
 
 def always():
     """Return a context in which every fit that can be made in the space of the rows is."""
-    return patch.multiple(row_space, _COLUMNS_A_ROW=0, _pays=lambda rows, balance: True)
+    return patch.multiple(row_space, COLUMNS_A_ROW=0, _pays=lambda rows, balance: True)
 
 
 def rank_svm_row_space(rng, hard):

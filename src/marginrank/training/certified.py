@@ -12,11 +12,11 @@ from marginrank.solvers.certificate import CertifiedSolver
 from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.solvers.knot_spacing import steps_between
 from marginrank.solvers.tracing import PathTracer, at_tolerance
+from marginrank.training import row_space
 from marginrank.training.descents import Descent, Watched
 from marginrank.training.fitting import Cost, Place, Solution, uninterrupted
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
-from marginrank.training.row_space import row_space
 from marginrank.types import Array, Vector
 
 # With few features a pass costs about as much as one evaluation of the loss, and solvers know the curvature,
@@ -119,7 +119,7 @@ class CertifiedTrainer:
         start = None if place.start is None else self.problem.transform.transformed(place.start)
         if self._planes is None:
             self._planes = CuttingPlanes(place.alpha, objective.n_features, objective.penalty)
-        space = row_space(self.problem, solver, place.alpha) if place.alone and start is None else None
+        space = self._row_space(solver, place) if start is None else None
         if space is None:
             result = solver.minimize(objective, start, callback, self._planes, self._memories)
         else:
@@ -132,6 +132,13 @@ class CertifiedTrainer:
         self.iterations += result.n_iter
         self.starts += 1
         return result
+
+    def _row_space(self, solver: Solver, place: Place) -> row_space.RowSpace | None:
+        """Return the space of the rows, if X is wide and a fit from zero is cheaper there."""
+        n_rows, n_columns = self.problem.loss.n_rows, self.problem.data.X.shape[1]
+        if not place.alone or n_columns < row_space.COLUMNS_A_ROW * n_rows:
+            return None
+        return row_space.row_space(self.problem, solver, place.alpha)
 
     def cost(self, alpha: float, callbacks: Sequence[Callback]) -> Cost:
         """Return what a fit from zero takes, which is then known to be trained."""

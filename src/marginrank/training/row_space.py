@@ -32,8 +32,8 @@ from marginrank.solvers.score_planes import ScorePlanes
 from marginrank.training.problems import Problem, RawColumns
 from marginrank.types import MemoryMatrix, Vector
 
-# Fewer columns for each row gain nothing that would pay for the factor.
-_COLUMNS_A_ROW = 4
+#: Fewer columns for each row gain nothing that would pay for the factor.
+COLUMNS_A_ROW = 4
 _MOST_ROWS = 4096  # 128 MB for the factor
 # Nanoseconds: an iteration of a solver for each column, the product of two stored entries and of two dense
 # ones, the factor for the cube of each row, and what two runs take more than one.
@@ -164,14 +164,17 @@ def _joined(found: SolverResult, proved: SolverResult) -> SolverResult:
 
 
 def row_space(problem: Problem, solver: Solver, alpha: float) -> RowSpace | None:
-    """Return the space of the rows of a problem, where a fit at this alpha is cheaper there; else None."""
+    """Return the space of the rows of a problem, where a fit at this alpha is cheaper there; else None.
+
+    It is asked of problems with ``COLUMNS_A_ROW`` columns for each row at least.
+    """
     space, n_rows = problem.space, problem.loss.n_rows
     if not (
         problem.settings.is_plain and isinstance(space, RawColumns) and isinstance(solver, CertifiedSolver)
     ):
         return None
     X = space.X
-    if not in_memory(X) or n_rows > _MOST_ROWS or X.shape[1] < _COLUMNS_A_ROW * n_rows:
+    if not in_memory(X) or n_rows > _MOST_ROWS:
         return None
     rows = X if problem.rows is None else X[problem.rows]
     with np.errstate(all="ignore"):  # what leaves float64 has no factor, and is reported by the usual fit

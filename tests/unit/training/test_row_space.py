@@ -17,7 +17,7 @@ from marginrank.losses import QUERY_LOSSES
 from marginrank.training import row_space
 from marginrank.training.row_space import RowSpace
 
-ALWAYS = {"_COLUMNS_A_ROW": 0, "_pays": lambda rows, balance: True}
+ALWAYS = {"COLUMNS_A_ROW": 0, "_pays": lambda rows, balance: True}
 NEVER = {"_pays": lambda rows, balance: False}
 
 
