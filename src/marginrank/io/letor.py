@@ -13,7 +13,7 @@ from marginrank._kernels import LetorRowsF32, LetorRowsF64
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError, ParameterError, Sentence, warn
 from marginrank.io.letor_faults import Limits, letor_error
-from marginrank.io.side_files import unused_side_files
+from marginrank.io.side_files import UnreadWeightsWarning, unused_side_files
 from marginrank.io.sources import Source, read_source
 from marginrank.parameters import check_choice, check_count, check_flag, check_float_dtype, check_missing
 from marginrank.system.threads import resolve_threads
@@ -132,7 +132,7 @@ def _warn_of_side_files(source: Source, has_qid: bool) -> None:
                 side=side,
                 source=os.fspath(source),
             ),
-            UserWarning,
+            UnreadWeightsWarning if side.endswith(".weight") else UserWarning,
         )
 
 

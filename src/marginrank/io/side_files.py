@@ -26,6 +26,10 @@ from marginrank.parameters import check_path
 _LARGEST_INT64 = 2**63 - 1
 
 
+class UnreadWeightsWarning(UserWarning):
+    """Weights stand in a file of their own, which is not read."""
+
+
 def load_group(source: Source) -> NDArray[np.int64]:
     r"""Read the sizes of consecutive queries, one a line: LightGBM's ``.query``, XGBoost's ``.group``.
 

@@ -28,6 +28,7 @@ from marginrank.data.matrices import in_memory
 from marginrank.exceptions import MarginRankError, Sentence, shown_path
 from marginrank.io import format_of
 from marginrank.io.places import is_file
+from marginrank.io.side_files import UnreadWeightsWarning
 from marginrank.metrics import Metric, parse_metric
 
 
@@ -81,10 +82,10 @@ class TrainingFiles:
                 )
 
     def _read_rows(self) -> RankingData:
-        """Return the training rows; of weights beside them ``check`` has said what there is to say."""
+        """Return the training rows; ``check`` has warned of weights that are not read."""
         with warnings.catch_warnings():
             if self.pairs is None:
-                warnings.filterwarnings("ignore", r".*\.weight lies beside ", UserWarning)
+                warnings.simplefilter("ignore", UnreadWeightsWarning)
             return read_files(self.data, self.reading)
 
     def _check_disk(self, kernel: bool) -> None:
