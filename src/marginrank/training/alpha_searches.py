@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from marginrank.metrics.evaluator import weighted_means
 from marginrank.solvers import Callback
 from marginrank.solvers.knot_spacing import mixed
-from marginrank.training.descents import Descent, Watched
+from marginrank.training.descents import Descent, EvalRows
 from marginrank.training.fitting import Found, Row, Trainer, as_interrupted, uninterrupted
 from marginrank.training.fold_blocks import Fold, FoldsInStep, folds_at_once, folds_trained
 from marginrank.training.going_down import Each, GoingDown
@@ -162,10 +162,10 @@ class AlphaSearch:
         return self._trainers[len(self._rows)] if len(self._rows) < len(self._trainers) else None
 
     def _descend(
-        self, trainer: Trainer, descent: Descent, held: Watched, callbacks: Sequence[Callback]
+        self, trainer: Trainer, descent: Descent, held_out: EvalRows, callbacks: Sequence[Callback]
     ) -> None:
         assert self._grid is not None
-        trainer.descend(descent, self._grid, along_grid(callbacks, self._grid), held)
+        trainer.descend(descent, self._grid, along_grid(callbacks, self._grid), held_out)
         if descent.interrupted:
             raise KeyboardInterrupt
 
@@ -216,7 +216,7 @@ class SearchByFolds(AlphaSearch):
         some = self._averaged(grid)
 
         def go_down(fold: Fold, callbacks: Sequence[Callback]) -> None:
-            self._descend(fold.trainer, fold.descent, fold.held, callbacks)
+            self._descend(fold.trainer, fold.descent, fold.held_out, callbacks)
 
         for fold in folds_trained(
             self._folds,
@@ -325,7 +325,7 @@ class SearchByFolds(AlphaSearch):
 
 def _figures_of(fold: Fold, grid: Vector) -> _FoldFigures:
     """Return the figures of a fold, a column for each iteration or one of its last models alone."""
-    parts, weight = fold.trainer.measured(fold.descent, grid, fold.held), fold.held.weight
+    parts, weight = fold.trainer.measured(fold.descent, grid, fold.held_out), fold.held_out.weight
     table = weighted_means(parts, weight)[:, None]
     if fold.descent.table is not None:
         table = fold.descent.table[: len(grid)]

@@ -13,7 +13,7 @@ from marginrank.solvers.inverse_hessian import InverseHessian
 from marginrank.solvers.knot_spacing import steps_between
 from marginrank.solvers.tracing import PathTracer, at_tolerance
 from marginrank.training import row_space
-from marginrank.training.descents import Descent, Watched
+from marginrank.training.descents import Descent, EvalRows
 from marginrank.training.fitting import Cost, Place, Solution, uninterrupted
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
@@ -166,11 +166,11 @@ class CertifiedTrainer:
             return grid
         return np.delete(grid[:: self.per_decade // 2], 1)
 
-    def set_out(self, grid: Vector, held: Watched) -> None:
+    def set_out(self, grid: Vector, rows: EvalRows) -> None:
         """There is nothing to prepare."""
 
     def reach(
-        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: Cost
+        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], rows: EvalRows, limit: Cost
     ) -> bool:
         """Solve at one alpha, from the model of the nearest one."""
         if alpha in descent.alphas:
@@ -222,9 +222,9 @@ class CertifiedTrainer:
         """There is nothing."""
         del grid_of
 
-    def descend(self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], held: Watched) -> None:
+    def descend(self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], rows: EvalRows) -> None:
         """Go down a grid, along a path or one by one, by what is cheaper."""
-        del held
+        del rows
         rest = grid
         # With other penalties nothing is proved between two alphas, and mixtures lose zeros.
         if self.problem.settings.is_plain and self.knows_scores and path_pays(grid, self.tol):
@@ -279,9 +279,9 @@ class CertifiedTrainer:
         if latest is not None and latest.alpha not in descent.alphas:
             descent.note(self.problem, latest.alpha, latest.result)
 
-    def measured(self, descent: Descent, grid: Vector, held: Watched) -> Array:
+    def measured(self, descent: Descent, grid: Vector, rows: EvalRows) -> Array:
         """Measure the models of a descent, and mixtures of them between."""
-        return descent.measured(held.design, grid, held.parts)
+        return descent.measured(rows.design, grid, rows.parts)
 
     def delivered(self, descent: Descent, alpha: float) -> SolverResult | None:
         """Return what was trained to tol at this very alpha."""

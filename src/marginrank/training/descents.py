@@ -25,7 +25,7 @@ _SCORES_AT_ONCE = 1 << 22
 
 
 @dataclass(eq=False)
-class Watched:
+class EvalRows:
     """Rows that models are measured on: those of a validation set, or those that a fold leaves out.
 
     Parameters

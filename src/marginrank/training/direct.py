@@ -20,7 +20,7 @@ from marginrank.solvers import Callback, Progress, SolverResult
 from marginrank.solvers.leave_query_out import leave_query_out_scores
 from marginrank.solvers.spectral import SpectralPath, direct_pays
 from marginrank.training.alpha_searches import AlphaSearch
-from marginrank.training.descents import Descent, Watched
+from marginrank.training.descents import Descent, EvalRows
 from marginrank.training.fitting import (
     Cost,
     Found,
@@ -145,9 +145,9 @@ class DirectTrainer:
         alpha = float(np.max(grid_of(gram.balance())))
         return Solution(alpha, self.evaluated(Place(alpha)))
 
-    def descend(self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], held: Watched) -> None:
+    def descend(self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], rows: EvalRows) -> None:
         """Take the models of all alphas."""
-        del callbacks, held
+        del callbacks, rows
         unknown = [np.nan] * len(grid)
         models = self._of_targets(self.problem.transform.raw(self.path.coefficients(grid)))
         descent.note_all(grid, models, unknown, unknown)
@@ -156,16 +156,16 @@ class DirectTrainer:
         """Return all of them: they come at the price of one."""
         return grid
 
-    def set_out(self, grid: Vector, held: Watched) -> None:
+    def set_out(self, grid: Vector, rows: EvalRows) -> None:
         """Decompose: that is all the work."""
-        del grid, held
+        del grid, rows
         assert self.path is not None
 
     def reach(
-        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: Cost
+        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], rows: EvalRows, limit: Cost
     ) -> bool:
         """Take the model of one alpha."""
-        del callbacks, held, limit
+        del callbacks, rows, limit
         model = self._of_targets(self.problem.transform.raw(self.path.coefficients([alpha])))[0]
         descent.add(alpha, model, np.nan, np.nan)
         return True
@@ -181,9 +181,9 @@ class DirectTrainer:
     def collect(self, descent: Descent) -> None:
         """There is all or nothing."""
 
-    def measured(self, descent: Descent, grid: Vector, held: Watched) -> Array:
+    def measured(self, descent: Descent, grid: Vector, rows: EvalRows) -> Array:
         """Measure the models."""
-        return descent.measured(held.design, grid, held.parts)
+        return descent.measured(rows.design, grid, rows.parts)
 
     def delivered(self, descent: Descent, alpha: float) -> SolverResult | None:
         """Return what was taken at this alpha, and measured by its own scores."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from marginrank.solvers import Callback, SolverResult
-from marginrank.training.descents import Descent, Watched
+from marginrank.training.descents import Descent, EvalRows
 from marginrank.training.problems import Problem
 from marginrank.training.recorder import Recorder
 from marginrank.training.search_ends import SearchEnd
@@ -91,7 +91,7 @@ class Trainer(Protocol):
     def before_choice(self, grid_of: Callable[[float], Vector]) -> Solution | None:
         """Return what there is before anything was measured, given the grid of a balance; None mostly."""
 
-    def descend(self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], held: Watched) -> None:
+    def descend(self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], rows: EvalRows) -> None:
         """Fit at all alphas of a grid, or at those that the others can be read off.
 
         Parameters
@@ -102,18 +102,18 @@ class Trainer(Protocol):
             Descending.
         callbacks : sequence of callables
             They get the progress of every solution.
-        held : Watched
+        rows : EvalRows
             The rows that models will be measured on.
         """
 
     def steps(self, grid: Vector) -> Vector:
         """Return the alphas of a default grid that are fitted; those between are mixtures."""
 
-    def set_out(self, grid: Vector, held: Watched) -> None:
+    def set_out(self, grid: Vector, rows: EvalRows) -> None:
         """Prepare to fit at the alphas of a grid, from the largest down, as far as they are asked for."""
 
     def reach(
-        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: Cost
+        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], rows: EvalRows, limit: Cost
     ) -> bool:
         """Fit at the next alpha of that grid, or at one above it, well enough to be measured.
 
@@ -132,7 +132,7 @@ class Trainer(Protocol):
     def collect(self, descent: Descent) -> None:
         """Add what a descent that was interrupted has, where nothing is finished; it may be called again."""
 
-    def measured(self, descent: Descent, grid: Vector, held: Watched) -> Array:
+    def measured(self, descent: Descent, grid: Vector, rows: EvalRows) -> Array:
         """Return what figures of the models at a grid are means of, of shape (n_alphas, n_parts)."""
 
     def delivered(self, descent: Descent, alpha: float) -> SolverResult | None:

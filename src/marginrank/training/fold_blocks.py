@@ -15,7 +15,7 @@ from marginrank.designs.lockstep import Asks, in_lockstep
 from marginrank.designs.shared_reads import SharingDesign
 from marginrank.solvers import Callback
 from marginrank.system.memory import physical_memory
-from marginrank.training.descents import Descent, Watched
+from marginrank.training.descents import Descent, EvalRows
 from marginrank.training.fitting import Trainer
 from marginrank.training.problems import HeldOut, Problem, ProductsOfFolds, Space
 from marginrank.training.progress import of_fold, of_fold_in_step
@@ -38,7 +38,7 @@ class Fold(NamedTuple):
 
     trainer: Trainer
     descent: Descent
-    held: Watched
+    held_out: EvalRows
 
 
 def folds_at_once(problem: Problem) -> int:
@@ -95,19 +95,22 @@ def folds_trained(
     while block := list(islice(remaining, at_once)):
         before = len(begun)
         if len(block) == 1:
-            ((number, (part, held)),) = block
+            ((number, (part, held_out)),) = block
             descend(
-                begin(part.in_space(trainer.problem.space), held), of_fold(callbacks, number, len(numbered))
+                begin(part.in_space(trainer.problem.space), held_out),
+                of_fold(callbacks, number, len(numbered)),
             )
         else:
             _train_together(block, len(numbered), trainer.problem, begin, descend, callbacks)
         yield from begun[before:]
 
 
-def _begin(trainer: Trainer, higher_is_better: bool, begun: list[Fold], part: Problem, held: HeldOut) -> Fold:
-    design = partial(trainer.problem.space.held_out, held.rows)
-    watched = Watched(design, held.figures, higher_is_better, held.weight)
-    begun.append(Fold(trainer.of_part(part), Descent(), watched))
+def _begin(
+    trainer: Trainer, higher_is_better: bool, begun: list[Fold], part: Problem, held_out: HeldOut
+) -> Fold:
+    design = partial(trainer.problem.space.held_out, held_out.rows)
+    measured = EvalRows(design, held_out.figures, higher_is_better, held_out.weight)
+    begun.append(Fold(trainer.of_part(part), Descent(), measured))
     return begun[-1]
 
 
@@ -149,8 +152,8 @@ class FoldsInStep:
                 products = space.products_of_folds(trainer.problem, [part.rows for _, (part, _) in block])
                 seen = _SharingSpace(space, asks, products.fusing)
             members = [
-                (number, _begin(trainer, higher_is_better, begun, part.in_space(seen), held))
-                for number, (part, held) in block
+                (number, _begin(trainer, higher_is_better, begun, part.in_space(seen), held_out))
+                for number, (part, held_out) in block
             ]
             self._blocks.append((members, products, asks))
         self.folds = [fold for members, _, _ in self._blocks for _, fold in members]
@@ -215,10 +218,10 @@ def _train_together(
 ) -> None:
     products = problem.space.products_of_folds(problem, [part.rows for _, (part, _) in block])
 
-    def train(number: int, part: Problem, held: HeldOut, asks: Asks) -> None:
+    def train(number: int, part: Problem, held_out: HeldOut, asks: Asks) -> None:
         sharing = _SharingSpace(problem.space, asks, products.fusing)
         heard = [partial(asks.call, callback) for callback in of_fold(callbacks, number, n_folds)]
-        descend(begin(part.in_space(sharing), held), heard)
+        descend(begin(part.in_space(sharing), held_out), heard)
 
     in_lockstep([partial(train, number, *fold) for number, fold in block], products)
 
@@ -262,4 +265,4 @@ class _SharingSpace:
         return self._space.products_of_folds(problem, rows)
 
     def release(self) -> None:
-        """What is held is for all folds."""
+        """Memory is that of all folds."""

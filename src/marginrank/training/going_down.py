@@ -213,20 +213,20 @@ class GoingDown:
 
     def _paired(self) -> PairedParts:
         tables = [np.array([self._parts[a][k] for a in self.alphas]) for k in range(len(self._folds))]
-        return pooled(tables, [fold.held.weight for fold in self._folds])
+        return pooled(tables, [fold.held_out.weight for fold in self._folds])
 
 
 def _set_out(steps: Vector, fold: Fold, callbacks: Sequence[Callback]) -> bool:
     del callbacks
-    fold.trainer.set_out(steps, fold.held)
+    fold.trainer.set_out(steps, fold.held_out)
     return True
 
 
 def _reach(alpha: float, limit: Cost, fold: Fold, callbacks: Sequence[Callback]) -> bool:
-    return fold.trainer.reach(fold.descent, alpha, callbacks, fold.held, limit)
+    return fold.trainer.reach(fold.descent, alpha, callbacks, fold.held_out, limit)
 
 
 def _parts_at(fold: Fold, alpha: float) -> Array:
     """Return what the figure of the model at an alpha is the mean of."""
-    parts: Array = fold.trainer.measured(fold.descent, np.array([alpha]), fold.held)[0]
+    parts: Array = fold.trainer.measured(fold.descent, np.array([alpha]), fold.held_out)[0]
     return parts

@@ -24,7 +24,7 @@ from marginrank.solvers import (
 )
 from marginrank.solvers.certificate import relative_gap
 from marginrank.solvers.normal_equations import NormalEquations
-from marginrank.training.descents import Descent, Watched
+from marginrank.training.descents import Descent, EvalRows
 from marginrank.training.fitting import Cost, Place, Solution
 from marginrank.training.least_squares_certificate import ABOVE_ROUNDING, Claim, Model, check_models
 from marginrank.training.problems import Problem
@@ -179,9 +179,9 @@ class LeastSquaresTrainer:
         status = "converged" if result.gap <= self._tol else "stalled"
         return replace(result, status=status, rounding=result.gap)
 
-    def descend(self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], held: Watched) -> None:
+    def descend(self, descent: Descent, grid: Vector, callbacks: Sequence[Callback], rows: EvalRows) -> None:
         """Solve the whole grid in one run; callbacks get the progress of the smallest alpha."""
-        self.set_out(grid, held)
+        self.set_out(grid, rows)
         run = self._run
         assert run is not None
         self._iterate(run, callbacks)
@@ -193,17 +193,17 @@ class LeastSquaresTrainer:
         """Return all of them: they come at the price of one."""
         return grid
 
-    def set_out(self, grid: Vector, held: Watched) -> None:
+    def set_out(self, grid: Vector, rows: EvalRows) -> None:
         """Begin one run for all alphas."""
         self._solves = False
-        table = ValidationTable(held.measure, held.higher_is_better, self.patience)
-        self._begin(grid, None, held=held.design, table=table)
+        table = ValidationTable(rows.measure, rows.higher_is_better, self.patience)
+        self._begin(grid, None, held_out=rows.design, table=table)
 
     def reach(
-        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], held: Watched, limit: Cost
+        self, descent: Descent, alpha: float, callbacks: Sequence[Callback], rows: EvalRows, limit: Cost
     ) -> bool:
         """Iterate until the system of this alpha is solved; the others move along."""
-        del held
+        del rows
         run = self._run
         assert run is not None
         cg, index = run.cg, len(descent.alphas)
@@ -259,9 +259,9 @@ class LeastSquaresTrainer:
         descent.table = run.table.table
         descent.best_iterations = None if self.patience is None else run.table.best_iteration
 
-    def measured(self, descent: Descent, grid: Vector, held: Watched) -> Array:
+    def measured(self, descent: Descent, grid: Vector, rows: EvalRows) -> Array:
         """Return what was measured on the way."""
-        del descent, held
+        del descent, rows
         assert self._run is not None
         table = self._run.table
         assert table is not None
@@ -309,12 +309,12 @@ class LeastSquaresTrainer:
         alphas: Vector,
         max_iter: int | None,
         *,
-        held: Design | None = None,
+        held_out: Design | None = None,
         table: ValidationTable | None = None,
         recorder: Recorder | None = None,
     ) -> _Run:
         equations = self._equations
-        system = equations if held is None else _Carrying(equations, self.problem.in_units(held))
+        system = equations if held_out is None else _Carrying(equations, self.problem.in_units(held_out))
         self._run = None
         limit = self._max_iter if max_iter is None else max_iter
         tol = _MARGIN * self._tol
@@ -396,5 +396,5 @@ class LeastSquaresTrainer:
 
 def _held_to(history: list[Progress], claim: Claim) -> list[Progress]:
     """Return a history without bounds that rounding has made better than what was checked in the end."""
-    held = [replace(progress, bound=min(progress.bound, claim.bound)) for progress in history]
-    return [replace(progress, gap=relative_gap(progress.value, progress.bound)) for progress in held]
+    kept = [replace(progress, bound=min(progress.bound, claim.bound)) for progress in history]
+    return [replace(progress, gap=relative_gap(progress.value, progress.bound)) for progress in kept]

@@ -349,7 +349,7 @@ def products_together(
     return ProductsTogether(shared(together), positions, per_read)
 
 
-def wrong_share(held: TrainingPairs, scores: Array) -> tuple[Vector, Array]:
+def wrong_share(held_out: TrainingPairs, scores: Array) -> tuple[Vector, Array]:
     """Return for each vector of scores the weighted share of pairs in wrong order; ties count half.
 
     Pairs that share rows are not independent, so all of them are one part.
@@ -359,7 +359,9 @@ def wrong_share(held: TrainingPairs, scores: Array) -> tuple[Vector, Array]:
     >>> wrong_share(TrainingPairs(np.array([[0, 1], [1, 2]]), None, None), np.array([[[2.0, 1.0, 1.0]]]))
     (array([0.25]), array([[0.25]]))
     """
-    lead = np.take(scores[:, 0], held.pairs[:, 0], axis=1) - np.take(scores[:, 0], held.pairs[:, 1], axis=1)
+    lead = np.take(scores[:, 0], held_out.pairs[:, 0], axis=1) - np.take(
+        scores[:, 0], held_out.pairs[:, 1], axis=1
+    )
     wrong = (lead < 0.0) + 0.5 * (lead == 0.0)
-    share = np.asarray(np.average(wrong, axis=1, weights=held.weight))
+    share = np.asarray(np.average(wrong, axis=1, weights=held_out.weight))
     return share, share[:, None]

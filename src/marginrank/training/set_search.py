@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from marginrank.designs import Design
 from marginrank.solvers import Callback, SolverResult
 from marginrank.training.alpha_searches import AlphaSearch
-from marginrank.training.descents import Descent, Watched
+from marginrank.training.descents import Descent, EvalRows
 from marginrank.training.evaluation_sets import EvaluationSet
 from marginrank.training.fitting import Row, Trainer, uninterrupted
 from marginrank.training.fold_blocks import Fold
@@ -41,27 +41,27 @@ class SearchOnSet(AlphaSearch):
         self._end: SearchEnd = "grid"
 
     def _row(self, trainer: Trainer, grid: Vector) -> Row:
-        held = self._held(trainer)
+        held_out = self._eval_rows(trainer)
         down: GoingDown | None = None
         if self._goes_down(trainer):
-            fold, heard = Fold(trainer, self._descent, held), self._going_down(trainer)
+            fold, heard = Fold(trainer, self._descent, held_out), self._going_down(trainer)
             down, grid, self._end = self._go_down(trainer, [fold], lambda do: [do(fold, heard)])
             self._grid = grid
         else:
-            self._descend(trainer, self._descent, held, self._callbacks)
-        self._parts = trainer.measured(self._descent, grid, held)
+            self._descend(trainer, self._descent, held_out, self._callbacks)
+        self._parts = trainer.measured(self._descent, grid, held_out)
         if down is None or not trainer.is_limited:
-            return self._trained_choice(trainer, grid, held)
+            return self._trained_choice(trainer, grid, held_out)
         choose = partial(self._choose, trainer, grid, self._parts)
-        row = down.settle(grid, choose, partial(self._note_trained, trainer, grid, held))
+        row = down.settle(grid, choose, partial(self._note_trained, trainer, grid, held_out))
         return replace(row, end="passes") if row.selection.is_restricted else row
 
-    def _held(self, trainer: Trainer) -> Watched:
+    def _eval_rows(self, trainer: Trainer) -> EvalRows:
         chosen = self._chosen
         design = partial(trainer.problem.space.further, chosen.data.X)
-        return Watched(design, chosen.measure, chosen.metric.higher_is_better, chosen.targets.weight)
+        return EvalRows(design, chosen.measure, chosen.metric.higher_is_better, chosen.targets.weight)
 
-    def _trained_choice(self, trainer: Trainer, grid: Vector, held: Watched) -> Row:
+    def _trained_choice(self, trainer: Trainer, grid: Vector, held_out: EvalRows) -> Row:
         """Train the chosen model to tol.
 
         It then measures a little better or worse than before, so the choice may move on; it ends at a model
@@ -73,21 +73,21 @@ class SearchOnSet(AlphaSearch):
             if row.result is not None:
                 return row
             result = uninterrupted(trainer.solve(row.place, self._callbacks))
-            self._note(trainer, grid, row.place.alpha, result, held)
+            self._note(trainer, grid, row.place.alpha, result, held_out)
 
-    def _note_trained(self, trainer: Trainer, grid: Vector, held: Watched) -> None:
+    def _note_trained(self, trainer: Trainer, grid: Vector, held_out: EvalRows) -> None:
         """Take in models that were trained on the way."""
         for alpha, result in trainer.trained.items():
             if self._descent.solved.get(alpha) is not result:
-                self._note(trainer, grid, alpha, result, held)
+                self._note(trainer, grid, alpha, result, held_out)
 
     def _note(
-        self, trainer: Trainer, grid: Vector, alpha: float, result: SolverResult, held: Watched
+        self, trainer: Trainer, grid: Vector, alpha: float, result: SolverResult, held_out: EvalRows
     ) -> None:
         """Take a model that is trained to tol in place of what was there at its alpha."""
         assert self._parts is not None
-        scores = _as_predicted(held.design, trainer.problem.raw(result.w))
-        self._parts[int(np.flatnonzero(grid == alpha)[0])] = held.parts(scores[None])[0]
+        scores = _as_predicted(held_out.design, trainer.problem.raw(result.w))
+        self._parts[int(np.flatnonzero(grid == alpha)[0])] = held_out.parts(scores[None])[0]
         self._descent.solved[alpha] = result
 
     def _choose(
@@ -116,7 +116,7 @@ class SearchOnSet(AlphaSearch):
             grid = descent.reached(grid)
             if not len(grid):
                 return None
-            parts = trainer.measured(descent, grid, self._held(trainer))
+            parts = trainer.measured(descent, grid, self._eval_rows(trainer))
         return replace(self._choose(trainer, grid, parts), end="interrupted")
 
 

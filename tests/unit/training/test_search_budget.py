@@ -85,10 +85,10 @@ def settled(passes, fitted, curve, others=0.0, resolution=0.0):
     """Return the alpha that a search settles on whose figures and fits are given."""
     trainer = Fits(passes)
     trainer.is_limited, trainer.iterates_all = True, False
-    held = SimpleNamespace(weight=None)
+    held_out = SimpleNamespace(weight=None)
     going = GoingDown(
         trainer,
-        [SimpleNamespace(trainer=trainer, held=held)],
+        [SimpleNamespace(trainer=trainer, held_out=held_out)],
         lambda do: [],
         Search(metric="pairwise_error", resolution=resolution),
         ((), lambda alpha: ()),
@@ -129,7 +129,7 @@ def test_the_best_step_is_fitted_after_a_mixture_that_promised_too_much(monkeypa
     found = np.where(np.isin(GRID, GRID[[3, 4]]), 0.31, promised)  # what fits measure
     trainer = Fits([8.0] * len(GRID))
     trainer.is_limited, trainer.iterates_all = True, False
-    fold = SimpleNamespace(trainer=trainer, held=SimpleNamespace(weight=None))
+    fold = SimpleNamespace(trainer=trainer, held_out=SimpleNamespace(weight=None))
     search = Search(metric="pairwise_error")
     going = GoingDown(trainer, [fold], lambda do: [], search, ((), lambda alpha: ()), 1.0)
     going._budget.fit(1.0, ())
