@@ -49,6 +49,10 @@ class Loss(Protocol):
         """Whether Hessian products mean something to a Newton method."""
 
     @property
+    def quadratic(self) -> bool:
+        """Whether its Hessian is the same everywhere, so that one step of Newton's method is enough."""
+
+    @property
     def cost(self) -> Cost:
         """How the time of one evaluation grows with the rows of a query."""
 

@@ -64,6 +64,7 @@ class LeastSquaresLoss(NativeLoss):
 
     name = "least_squares"
     smooth = True
+    quadratic = True
     cost = "linear"
     by_row = ("y", "weight")
     by_query = ("query_weight", "factor")
@@ -166,4 +167,5 @@ class LeastSquaresPreferences(SquaredPreferences):
 
     name = "least_squares"
     smooth = True
+    quadratic = True
     pairs_kernel = LeastSquaresPairs

@@ -51,6 +51,7 @@ class NativeLoss(ABC):
 
     name: ClassVar[str]
     smooth: ClassVar[bool]
+    quadratic: ClassVar[bool] = False
     cost: Cost
     #: Attributes, or None, with one entry for each row, and for each query; a part has its share of them.
     by_row: ClassVar[tuple[str, ...]] = ()

@@ -31,6 +31,7 @@ class OffsetLoss:
         self.offset = offset
         self.name = inner.name
         self.smooth = inner.smooth
+        self.quadratic = inner.quadratic
         self.query_ptr = inner.query_ptr
 
     def __getstate__(self) -> dict[str, Any]:

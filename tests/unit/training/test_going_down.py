@@ -132,6 +132,18 @@ def test_every_half_decade_below_the_first_decade_is_solved(loss):
         assert any(np.isclose(alpha, one, rtol=1e-2) for one in solved)
 
 
+def test_kernels_with_least_squares_go_down_by_decades():
+    # A fit takes one iteration at any alpha: ten fits are ten alphas, and what pays here lies far down.
+    rng = np.random.default_rng(0)
+    X, qid = rng.random((300, 3)), rng.integers(20, size=300)
+    y, solved = np.sin(6 * X[:, 0]) + X[:, 1], []
+    ranker = KernelRankSVM(loss="least_squares", alpha="auto", n_components=300, random_state=0, cv=3)
+    ranker.fit(X, y, qid=qid, callbacks=lambda progress: solved.append(progress.alpha))
+    assert ranker.alpha_ <= 1e-3 * ranker.alphas_[0]
+    decades = [alpha for alpha in ranker.alphas_[::16] if np.isclose(alpha, solved, rtol=1e-2).any()]
+    assert len(decades) == len(ranker.alphas_[::16])
+
+
 def test_queries_that_cannot_tell_let_a_search_go_on(monkeypatch):
     train, held = DATA["noise"]
     monkeypatch.setattr("marginrank.training.going_down._SINCE_BEST", 1.0)
