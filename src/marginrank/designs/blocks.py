@@ -6,6 +6,7 @@ threads, any blocks, and any rows beside it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -118,18 +119,7 @@ def map_rows(
     mapping: BlockMap, X: Matrix, rows: NDArray[np.int64] | None = None, *, n_threads: int
 ) -> NDArray[Any]:
     """Return the blocks of all rows as one matrix, without the factor; nothing is held twice."""
-    n_rows = X.shape[0] if rows is None else len(rows)
-    out = np.empty((n_rows, mapping.width), dtype=mapping.dtype)
-
-    def fill(bounds: tuple[int, int]) -> None:
-        first, last = bounds
-        mapping.transform_block(take_rows(X, rows, first, last), out[first:last])
-        block_done()
-
-    blocks = row_blocks(n_rows, block_rows(mapping))
-    block_done = stage("kernel map", len(blocks))
-    run_parallel(fill, blocks, n_threads)
-    return out
+    return _filled(mapping, X, rows, mapping.width, mapping.transform_block, n_threads)
 
 
 def map_features(
@@ -139,14 +129,30 @@ def map_features(
     if mapping.factor is None:
         return map_rows(mapping, X, rows, n_threads=n_threads)
     product = RowProduct(mapping.factor.astype(mapping.dtype))
+
+    def transform(taken: MemoryMatrix, out: NDArray[Any]) -> None:
+        block = np.empty((len(out), mapping.width), dtype=mapping.dtype)
+        mapping.transform_block(taken, block)
+        product(block, out)
+
+    return _filled(mapping, X, rows, product.width, transform, n_threads)
+
+
+def _filled(
+    mapping: BlockMap,
+    X: Matrix,
+    rows: NDArray[np.int64] | None,
+    width: int,
+    transform: Callable[[MemoryMatrix, NDArray[Any]], object],
+    n_threads: int,
+) -> NDArray[Any]:
+    """Return what a function makes of the rows, block by block, each into its part of one matrix."""
     n_rows = X.shape[0] if rows is None else len(rows)
-    out = np.empty((n_rows, product.width), dtype=mapping.dtype)
+    out = np.empty((n_rows, width), dtype=mapping.dtype)
 
     def fill(bounds: tuple[int, int]) -> None:
         first, last = bounds
-        block = np.empty((last - first, mapping.width), dtype=mapping.dtype)
-        mapping.transform_block(take_rows(X, rows, first, last), block)
-        product(block, out[first:last])
+        transform(take_rows(X, rows, first, last), out[first:last])
         block_done()
 
     blocks = row_blocks(n_rows, block_rows(mapping))

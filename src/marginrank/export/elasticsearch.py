@@ -18,34 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginrank.exceptions import MarginRankError, Sentence, warn
-from marginrank.export.base import ExportedModel, Options, Scorer, Target, Written
-from marginrank.export.normalizers import Normalized, normalized_weights
+from marginrank.export.base import ExportedModel, Options, Scorer, Written
+from marginrank.export.normalizers import Normalized, SearchPlugin, normalized_weights
 from marginrank.export.numbers import (
     as_float32,
     check_float32,
     float32_dot,
     listed_columns,
-    roundings_in_order,
 )
 from marginrank.types import Rows, Vector
 
 _FEATURE_SET = "features"
 
 
-class Elasticsearch(Target):
+class Elasticsearch(SearchPlugin):
     """The learning-to-rank plugin of Elasticsearch."""
 
     name: ClassVar[str] = "elasticsearch"
     title: ClassVar[str] = "The learning-to-rank plugin of Elasticsearch"
-    takes: ClassVar[frozenset[str]] = frozenset({"feature_set", "normalizers"})
-
-    def float32(self, options: Options) -> bool:
-        """Scores are float32 there."""
-        return True
-
-    def roundings(self, options: Options, n_terms: int) -> Vector:
-        """Value, weight and product; then the sums from this term on."""
-        return roundings_in_order(n_terms)
 
     def write(self, model: ExportedModel, options: Options) -> Written:
         """Return the body of ``_createmodel``, and a feature set to fill in."""

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from marginrank.exceptions import MarginRankError
-from marginrank.export.base import ExportedModel, Options, used_columns
-from marginrank.export.numbers import as_float32
+from marginrank.export.base import ExportedModel, Options, Target, used_columns
+from marginrank.export.numbers import as_float32, roundings_in_order
 from marginrank.types import Mask, Rows, Vector
+
+
+class SearchPlugin(Target):
+    """Base of the plugins of search engines, which normalise features and add them in float32, in order."""
+
+    takes: ClassVar[frozenset[str]] = frozenset({"feature_set", "normalizers"})
+
+    def float32(self, options: Options) -> bool:
+        """Scores are float32 there."""
+        return True
+
+    def roundings(self, options: Options, n_terms: int) -> Vector:
+        """Value, weight and product; then the sums from this term on."""
+        return roundings_in_order(n_terms)
 
 
 class Normalized(NamedTuple):

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from marginrank.export.base import ExportedModel, Options, Scorer, Target, Written
-from marginrank.export.normalizers import normalized_weights
-from marginrank.export.numbers import as_float32, check_float32, float32_dot, roundings_in_order
+from marginrank.export.base import ExportedModel, Options, Scorer, Written
+from marginrank.export.normalizers import SearchPlugin, normalized_weights
+from marginrank.export.numbers import as_float32, check_float32, float32_dot
 from marginrank.types import Rows, Vector
 
 _STORE = "_DEFAULT_"
@@ -23,20 +23,11 @@ _STANDARD = "org.apache.solr.ltr.norm.StandardNormalizer"
 _MIN_MAX = "org.apache.solr.ltr.norm.MinMaxNormalizer"
 
 
-class Solr(Target):
+class Solr(SearchPlugin):
     """Solr's learning-to-rank module."""
 
     name: ClassVar[str] = "solr"
     title: ClassVar[str] = "Solr's LinearModel"
-    takes: ClassVar[frozenset[str]] = frozenset({"feature_set", "normalizers"})
-
-    def float32(self, options: Options) -> bool:
-        """Scores are float32 there."""
-        return True
-
-    def roundings(self, options: Options, n_terms: int) -> Vector:
-        """Value, weight and product; then the sums from this term on."""
-        return roundings_in_order(n_terms)
 
     def write(self, model: ExportedModel, options: Options) -> Written:
         """Return the model for ``schema/model-store``, and a feature store to fill in."""

@@ -44,14 +44,7 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: str | No
 
 @click.command(cls=Command)
 @click.argument("data", nargs=-1, required=True)
-@option(
-    "-o",
-    "--output",
-    group=MOST_USED,
-    required=True,
-    type=click.Path(dir_okay=False),
-    help="The model file (.mrk).",
-)
+@options.model_file
 @training_files
 @option(
     "--budget",

@@ -93,6 +93,17 @@ pairs_by: Decorator = option(
 )
 
 
+#: Where a trained model goes.
+model_file: Decorator = option(
+    "-o",
+    "--output",
+    group=MOST_USED,
+    required=True,
+    type=click.Path(dir_okay=False),
+    help="The model file (.mrk).",
+)
+
+
 def seed(of: str, *, group: str = "Solver", drawn: bool = False) -> Decorator:
     """Return ``--seed`` of what a command draws; with ``drawn``, another seed each time is the default."""
     return option(
