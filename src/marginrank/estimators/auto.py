@@ -180,7 +180,7 @@ class AutoRanker(Ranker):
             search = Search(None, self.metric, self.cv)
             named = self._named_candidates(_DEFAULT if self.candidates is None else self.candidates)
             self._check_settings()
-            heard, begin = check_callbacks(callbacks), _told_of_candidates(callbacks)
+            called, begin = check_callbacks(callbacks), _begins_of(callbacks)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight}
             data = self._labelled(X, y, qid, group=group, **weights)
             _check_folds(self.cv, data)
@@ -193,10 +193,10 @@ class AutoRanker(Ranker):
                 reason = self._why_not(ranker, data, trial, perf_counter() - started)
                 if reason is None:
                     begin(name, number, most)
-                    trial.run(name, self._prepared(ranker, trial.folds, data), heard)
+                    trial.run(name, self._prepared(ranker, trial.folds, data), called)
                 else:
                     trial.left_out.append((name, reason))
-            self._try_again(trial, data, most // len(named), heard, begin)
+            self._try_again(trial, data, most // len(named), called, begin)
             self._set_tried(trial)
             best.is_set = True
         return self
@@ -215,7 +215,7 @@ class AutoRanker(Ranker):
         return int(self.repeats) if is_few and self.budget is None and whole_number(self.cv) else 1
 
     def _try_again(
-        self, trial: Trial, data: RankingData, partitions: int, heard: Sequence[Any], begin: _Begin
+        self, trial: Trial, data: RankingData, partitions: int, called: Sequence[Any], begin: _Begin
     ) -> None:
         """Measure all candidates on other partitions, where the choice is close."""
         if partitions == 1 or not trial.is_close():
@@ -227,7 +227,7 @@ class AutoRanker(Ranker):
             again = []
             for number, (name, ranker) in enumerate(rankers, start=before + 1):
                 begin(f"{name} on other folds", number, total)
-                again.append(trial.measured(name, ranker, heard))
+                again.append(trial.measured(name, ranker, called))
             trial.rounds.append(again)
 
     def _named_candidates(self, given: Any) -> list[tuple[str, Ranker]]:
@@ -337,13 +337,13 @@ class AutoRanker(Ranker):
         return self.best_estimator_.plot_search()
 
 
-def _told_of_candidates(callbacks: Any) -> _Begin:
+def _begins_of(callbacks: Any) -> _Begin:
     """Return what tells callbacks that show progress over the whole which candidate is the next one."""
     given = [callbacks] if callable(callbacks) else callbacks or ()
-    told = [as_outside(one.begin_candidate) for one in given if hasattr(one, "begin_candidate")]
+    shown = [as_outside(one.begin_candidate) for one in given if hasattr(one, "begin_candidate")]
 
     def begin(name: str, number: int, total: int) -> None:
-        for callback in told:
+        for callback in shown:
             callback(name, number, total)
 
     return begin

@@ -104,9 +104,9 @@ class Ranker(FittedRanker):
                 search = self._search()  # what models are selected by may depend on the labels
                 watched = any(given is not None for given in (eval_set, eval_metric, *eval_queries.values()))
                 sets = self._evaluation_sets(problem, eval_set, eval_metric, eval_queries) if watched else []
-                heard: list[Callback] = [] if callbacks is None else check_callbacks(callbacks)
+                called: list[Callback] = [] if callbacks is None else check_callbacks(callbacks)
                 with finite_arithmetic(partial(self._out_of_range, problem)):
-                    found = self._train(problem, search, sets, heard, best)
+                    found = self._train(problem, search, sets, called, best)
                 best.is_set = True
                 self._warn(found.result)
                 warn_of_edge(search, found.chosen)

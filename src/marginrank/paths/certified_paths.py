@@ -50,16 +50,16 @@ def certified_path(
         raise MarginRankError(
             f"eps must be from {_SMALLEST_EPS:g} to below 1, as a part of the objective; got {eps:g}."
         )
-    watchers = check_callbacks(callbacks)
+    checked = check_callbacks(callbacks)
     count = check_count(n_alphas, "n_alphas", most=MOST_ALPHAS)
     top, bottom = interval(problem, alpha_max, alpha_min)
     path: LinearRankPath | SolvedRankPath
     with LinearPathLine() as line:
-        listeners = [*([line] if verbose else []), *watchers]
+        called = [*([line] if verbose else []), *checked]
         if problem.settings.is_plain:
-            path = _traced(problem, top, bottom, eps, n_jobs, listeners, origin)
+            path = _traced(problem, top, bottom, eps, n_jobs, called, origin)
         else:
-            path = _solved(problem, top, bottom, eps, n_jobs, listeners, origin, count)
+            path = _solved(problem, top, bottom, eps, n_jobs, called, origin, count)
     _warn(path)
     if problem.settings.l1_ratio > 0.0 and path.alpha_min_ < path.alpha_max_:
         _warn_of_zero(problem, path)
@@ -72,13 +72,13 @@ def _traced(
     bottom: float,
     eps: float,
     n_jobs: int | None,
-    listeners: list[Any],
+    callbacks: list[Any],
     origin: PathOrigin | None,
 ) -> LinearRankPath:
     """Return the path that has a model at every alpha."""
     tracer = PathTracer(problem.design, problem.loss, eps)
     report = _reporter(
-        lambda: (tracer.nodes[-1].alpha, len(tracer.alphas), tracer.passes), top, bottom, listeners
+        lambda: (tracer.nodes[-1].alpha, len(tracer.alphas), tracer.passes), top, bottom, callbacks
     )
     status = tracer.run(top, bottom, report)
     if not tracer.nodes:
@@ -108,14 +108,14 @@ def _solved(
     bottom: float,
     eps: float,
     n_jobs: int | None,
-    listeners: list[Any],
+    callbacks: list[Any],
     origin: PathOrigin | None,
     n_alphas: int,
 ) -> SolvedRankPath:
     """Return the path that has models at so many alphas."""
     found = SolvedAlphas(problem, QuasiNewton(tol=eps), eps)
     report = _reporter(
-        lambda: (found.models[-1].alpha, len(found.models), found.passes), top, bottom, listeners
+        lambda: (found.models[-1].alpha, len(found.models), found.passes), top, bottom, callbacks
     )
     alphas = np.geomspace(top, bottom, n_alphas) if top > bottom else np.array([top])
     alphas[0], alphas[-1] = top, (bottom if n_alphas > 1 else top)
@@ -187,9 +187,9 @@ def _first(problem: Problem, largest: float) -> float:
 
 
 def _reporter(
-    state: Callable[[], tuple[float, int, float]], top: float, bottom: float, watchers: list[Any]
+    state: Callable[[], tuple[float, int, float]], top: float, bottom: float, callbacks: list[Any]
 ) -> Callable[[], bool]:
-    """Return what tells watchers how far a path is, from its last alpha, its models and its passes."""
+    """Return what tells callbacks how far a path is, from its last alpha, its models and its passes."""
     started = perf_counter()
     length = np.log(top / bottom) if top > bottom else 1.0
 
@@ -198,7 +198,7 @@ def _reporter(
         done = 1.0 if alpha <= bottom else float(np.log(top / alpha) / length)
         seconds = perf_counter() - started
         progress = LinearPathProgress(alpha, done, n_models, passes, seconds)
-        stops = [bool(watcher(progress)) for watcher in watchers]
+        stops = [bool(callback(progress)) for callback in callbacks]
         return any(stops)
 
     return report

@@ -129,7 +129,7 @@ def kernel_rank_path(
     >>> path.predict([[1.0, 1.0], [-1.0, 1.0]], alpha=1e-3).argmax()
     np.int64(0)
     """
-    watchers = check_callbacks(callbacks)
+    checked = check_callbacks(callbacks)
     function = Kernel(kernel, gamma, degree, coef0, kernel_params)
     data = _as_data(X, y, qid, pairs, sample_weight, query_weight)
     if max_events is not None:
@@ -146,8 +146,8 @@ def kernel_rank_path(
         K = gram_matrix(function, data.X)
         rows, point = distinct_points(K, None if function.is_precomputed else data.X)
         native = _start(K, rows, point, graph_of)
-        listeners: list[PathCallback] = [line] if verbose else []
-        status = _run(native, float(graph_of.weight.sum()), alpha_min, max_events, [*listeners, *watchers])
+        shown: list[PathCallback] = [line] if verbose else []
+        status = _run(native, float(graph_of.weight.sum()), alpha_min, max_events, [*shown, *checked])
         origin = PathOrigin("kernel_rank_path", _parameters(function, graph, weighting))
         make = partial(KernelRankPath, native, K=K, kernel=function, data=data, pairs=graph_of, rows=rows)
         path = made_despite_interrupt(partial(make, origin=origin), status)

@@ -94,11 +94,7 @@ def structured_rank_path(
     >>> path.select(X, y, qid=qid).metric
     'map(rel=all,ties=average)'
     """
-    if y is None and not isinstance(X, RankingData):
-        raise MarginRankError("Structured targets rank labelled rows; give y.")
-    data = training_data(X, y, qid, group, None, None, query_weight)
-    if data.y is None or data.pairs is not None:
-        raise MarginRankError("Structured targets rank labelled rows of queries; pairs are for rank_path.")
+    data = _labelled_rows(X, y, qid, group, query_weight)
     given = None if relevance is None else check_number(relevance, "relevance")
     options = TargetOptions(gain=read_gain(gain), discount=discount, rank_weight=rank_weight)
     labelled = read_aim(target, feature_map, options, truncate).for_labels(data, given)
@@ -106,28 +102,34 @@ def structured_rank_path(
     settings = read_penalty(l1_ratio, bounds, data.n_features, data.feature_names)
     threads = resolve_threads(n_jobs)
     make_loss = partial(aim.loss, n_threads=threads)
-    parameters = {
-        "target": _written(target),
-        "feature_map": feature_map,
-        "relevance": labelled.relevance,
-        "gain": str(options.gain) if isinstance(options.gain, GainTable) else options.gain,
-        "discount": discount,
-        "rank_weight": rank_weight,
-        "truncate": truncate,
-        "scale": scale,
-        "eps": eps,
-        **written_penalty(settings.l1_ratio, bounds),
-    }
+    parameters = {"target": _written(target), "feature_map": feature_map, "relevance": labelled.relevance}
+    parameters |= {**_written_options(options), "truncate": truncate, "scale": scale, "eps": eps}
+    parameters |= written_penalty(settings.l1_ratio, bounds)
     origin = PathOrigin("structured_rank_path", parameters, aim.metrics[0])
     with one_blas_thread(), finite_path(data, alpha_max=alpha_max, alpha_min=alpha_min):
         problem = path_problem(data, make_loss, make_loss, scale, threads, settings)  # there are no pairs
-        at_zero = problem.loss.at(
-            np.zeros(problem.loss.n_rows)
-        ).value  # first: Ctrl-C there has no path to lose
+        zero = np.zeros(problem.loss.n_rows)
+        at_zero = problem.loss.at(zero).value  # first: Ctrl-C there has no path to lose
         more = (eps, n_jobs, callbacks, verbose, origin, n_alphas)
         path = certified_path(problem, alpha_max, alpha_min, *more)
         _warn_of_zero(path, at_zero, target)
     return path
+
+
+def _labelled_rows(X: Any, y: Any, qid: Any, group: Any, query_weight: Any) -> RankingData:
+    """Return labelled rows; refuse pairs, and rows without labels."""
+    if y is None and not isinstance(X, RankingData):
+        raise MarginRankError("Structured targets rank labelled rows; give y.")
+    data = training_data(X, y, qid, group, None, None, query_weight)
+    if data.y is None or data.pairs is not None:
+        raise MarginRankError("Structured targets rank labelled rows of queries; pairs are for rank_path.")
+    return data
+
+
+def _written_options(options: TargetOptions) -> dict[str, Any]:
+    """Return gain, discount and weight of ranks as a file holds them."""
+    gain = str(options.gain) if isinstance(options.gain, GainTable) else options.gain
+    return {"gain": gain, "discount": options.discount, "rank_weight": options.rank_weight}
 
 
 def _written(target: str | Metric | dict[str, float]) -> Any:

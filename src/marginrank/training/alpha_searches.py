@@ -150,8 +150,8 @@ class AlphaSearch:
     ) -> tuple[GoingDown, Vector, SearchEnd]:
         """Go down a default grid; return the part of it that was reached, and why no further."""
         grid = self._ladder(self._balance, trainer)
-        heard = self._callbacks, partial(on_the_way, self._callbacks, self._usual_grid(trainer))
-        down = GoingDown(trainer, folds, each, self._search, heard, self._balance)
+        called = self._callbacks, partial(on_the_way, self._callbacks, self._usual_grid(trainer))
+        down = GoingDown(trainer, folds, each, self._search, called, self._balance)
         end = down.run(trainer.steps(grid))
         reached = grid[grid >= down.alphas[-1]]
         return down, reached, end

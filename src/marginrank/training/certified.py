@@ -124,8 +124,8 @@ class CertifiedTrainer:
             result = solver.minimize(objective, start, callback, self._planes, self._memories)
         else:
             assert isinstance(solver, CertifiedSolver)
-            heard = callback if callbacks else None
-            result = space.minimize(solver, objective, heard, self._planes, self._memories)
+            called = callback if callbacks else None
+            result = space.minimize(solver, objective, called, self._planes, self._memories)
         result = replace(result, point=None)
         self._solution = Solution(place.alpha, result)
         self.passes += objective.passes

@@ -220,8 +220,8 @@ def _train_together(
 
     def train(number: int, part: Problem, held_out: HeldOut, asks: Asks) -> None:
         sharing = _SharingSpace(problem.space, asks, products.fusing)
-        heard = [partial(asks.call, callback) for callback in of_fold(callbacks, number, n_folds)]
-        descend(begin(part.in_space(sharing), held_out), heard)
+        called = [partial(asks.call, callback) for callback in of_fold(callbacks, number, n_folds)]
+        descend(begin(part.in_space(sharing), held_out), called)
 
     in_lockstep([partial(train, number, *fold) for number, fold in block], products)
 

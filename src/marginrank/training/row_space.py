@@ -101,9 +101,9 @@ class RowSpace:
         found_planes = ScorePlanes(objective.alpha, inner.n_features)
         objective.passes += _PREPARING
 
-        heard = None if callback is None else self._translated(callback, objective)
+        called = None if callback is None else self._translated(callback, objective)
         first = replace(solver, tol=_TOL_PART * solver.tol)
-        found = first.minimize(inner, None, heard, found_planes, self._memories)
+        found = first.minimize(inner, None, called, found_planes, self._memories)
         objective.passes += inner.passes
         w = self._coefficients_counted(found.w, objective)
         plane = found_planes.mixture()
@@ -115,14 +115,14 @@ class RowSpace:
         return _joined(found, proved)
 
     def _translated(self, callback: Callback, objective: Objective) -> Callback:
-        """Return a callback that tells another one the coefficients of the given problem."""
+        """Return a callback that hands another one the coefficients of the given problem."""
 
-        def told(progress: Progress) -> bool | None:
+        def translated(progress: Progress) -> bool | None:
             assert progress.w is not None
             passes = objective.passes + progress.passes
             return callback(replace(progress, w=self.coefficients(progress.w), passes=passes))
 
-        return told
+        return translated
 
     def _coefficients_counted(self, z: Vector, objective: Objective) -> Vector:
         objective.passes += 0.5
@@ -130,16 +130,16 @@ class RowSpace:
 
 
 def _numbered(callback: Callback | None, before: int) -> Callback | None:
-    """Return a callback for iterations that come after others; of the start it was told already."""
+    """Return a callback for iterations that come after others; it was called for the start already."""
     if callback is None:
         return None
 
-    def told(progress: Progress) -> bool | None:
+    def numbered(progress: Progress) -> bool | None:
         if progress.iteration == 0:
             return False
         return callback(replace(progress, iteration=progress.iteration + before))
 
-    return told
+    return numbered
 
 
 def _joined(found: SolverResult, proved: SolverResult) -> SolverResult:

@@ -44,8 +44,8 @@ class SearchOnSet(AlphaSearch):
         held_out = self._eval_rows(trainer)
         down: GoingDown | None = None
         if self._goes_down(trainer):
-            fold, heard = Fold(trainer, self._descent, held_out), self._going_down(trainer)
-            down, grid, self._end = self._go_down(trainer, [fold], lambda do: [do(fold, heard)])
+            fold, called = Fold(trainer, self._descent, held_out), self._going_down(trainer)
+            down, grid, self._end = self._go_down(trainer, [fold], lambda do: [do(fold, called)])
             self._grid = grid
         else:
             self._descend(trainer, self._descent, held_out, self._callbacks)

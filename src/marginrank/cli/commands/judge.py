@@ -17,6 +17,7 @@ from marginrank.io.destinations import open_for_writing
 
 if TYPE_CHECKING:
     from marginrank.judging.server import JudgeServer
+    from marginrank.judging.session import Session
 
 
 @click.command(cls=Command)
@@ -88,7 +89,7 @@ def judge(
         raise click.UsageError("-o, --model and --ranking are three files.")
     from marginrank.judging.answers import AnswerFile
     from marginrank.judging.items import read_items
-    from marginrank.judging.server import JudgeServer, exported
+    from marginrank.judging.server import JudgeServer
     from marginrank.judging.session import Session
 
     read = read_items(items, id_column=id_column, image_column=image_column, features=features)
@@ -111,15 +112,22 @@ def judge(
             webbrowser.open(server.url)
         _serve(server)
         session.settle()
-        for path, what in ((model, "model"), (ranking, "ranking")):
-            content = None if path is None else exported(session, what)
-            if path is not None and content is not None:
-                with interrupts.orderly(writes=True), open_for_writing(path) as file:
-                    file.write(content)
+        _write(session, {"model": model, "ranking": ranking})
         print_facts([("answers", f"{len(session.answers.judgements):,}")])
     finally:
         session.close()
     return 0
+
+
+def _write(session: Session, wanted: dict[str, str | None]) -> None:
+    """Write what was learnt to the files that were named for it."""
+    from marginrank.judging.server import exported
+
+    for what, path in wanted.items():
+        content = None if path is None else exported(session, what)
+        if path is not None and content is not None:
+            with interrupts.orderly(writes=True), open_for_writing(path) as file:
+                file.write(content)
 
 
 def _serve(server: JudgeServer) -> None:

@@ -111,12 +111,7 @@ def path(
     """
     name, chosen = choose_path(method, parameters, pairs=files.pairs is not None)
     _check_usage(files, metric, rule, alpha, (output, plot, table), as_json)
-    rows, validation = files.read()
-    if not in_memory(rows.X):
-        raise MarginRankError(
-            f"{files.data}: path computes over data in memory, got a data set on disk; name a file that fits "
-            "into memory, or search over a grid of alphas with tune."
-        )
+    rows, validation = _in_memory(files)
     keeps_columns = name == "kernel" or names_features(chosen)
     used = UsedColumns(None, rows.n_features) if keeps_columns else used_columns(rows)
     chosen = with_columns(chosen, rows, files.reading.first_feature)
@@ -148,6 +143,17 @@ def path(
         click.echo()
         print_facts(_facts(report))
     return interrupts.INTERRUPTED if found.status_ == "interrupted" else 0
+
+
+def _in_memory(files: TrainingFiles) -> tuple[RankingData, RankingData | None]:
+    """Return the rows of the files; refuse those that stay on disk."""
+    rows, validation = files.read()
+    if not in_memory(rows.X):
+        raise MarginRankError(
+            f"{files.data}: path computes over data in memory, got a data set on disk; name a file that fits "
+            "into memory, or search over a grid of alphas with tune."
+        )
+    return rows, validation
 
 
 def _check_usage(

@@ -10,7 +10,7 @@ import numpy as np
 from click.core import ParameterSource
 
 from marginrank.cli import interrupts
-from marginrank.cli.command import MOST_USED, Command, option, with_options
+from marginrank.cli.command import Command, option, with_options
 from marginrank.cli.commands.evaluate import measure, print_evaluation, summary
 from marginrank.cli.files.columns import UsedColumns, used_columns
 from marginrank.cli.files.offsets import Offsets, offset_options, on_top
@@ -46,14 +46,7 @@ _WORKERS = ("workers", "workers_left", "repeated")
 
 @click.command(cls=Command)
 @click.argument("data", nargs=-1, required=True)
-@option(
-    "-o",
-    "--output",
-    group=MOST_USED,
-    required=True,
-    type=click.Path(dir_okay=False),
-    help="The model file (.mrk).",
-)
+@options.model_file
 @training_over_workers
 @file_options(options.metric)
 @with_options(*offset_options)
@@ -112,28 +105,22 @@ def train(
     else:
         done = job.train(ranker, files, offsets, selects=selects(ranker), keep_partial=keep_partial)
     final = ranker if done.final is None else done.final
-    model = RankingModel.from_estimator(final, query_normalization=files.query_normalization)
-    if done.used is not None:
-        model = done.used.widened(model)
+    model = _model(final, files, done)
     found = None
     if done.validation is not None:
         found = measure(done.validation, done.scores, metrics, flavor, n_jobs)
     with interrupts.orderly(writes=True):
         model.save(output)
-    report = {"model": output, "method": method, "seed": random_state, **_report(final, done)}
-    if hasattr(ranker, "best_score_"):
-        report["selection"] = _selection_report(ranker)
-    report["refit"] = done.final is not None
-    report["passes"] += ranker.n_passes_ if done.final is not None else 0.0
+    report = {"model": output, "method": method, "seed": random_state, **_report(ranker, final, done)}
     if as_json:
         print_json({**report, "validation": None if found is None else summary(found)})
     else:
         print_facts(_facts(report))
-        if found is not None:
-            click.echo()
-            with_offset = "" if offset is None else ", with the offset"
-            before = ", before it was trained on" if refit else ""
-            print_evaluation(f"on {files.eval_set}{with_offset}{before}", found)
+    if found is not None and not as_json:
+        click.echo()
+        with_offset = "" if offset is None else ", with the offset"
+        before = ", before it was trained on" if refit else ""
+        print_evaluation(f"on {files.eval_set}{with_offset}{before}", found)
     return interrupts.INTERRUPTED if done.interrupted else 0
 
 
@@ -173,7 +160,14 @@ def _train_here(
     return Trained(rows, validation, scores, seconds, interrupted, used=used, final=final)
 
 
-def _report(ranker: Any, done: Trained) -> dict[str, Any]:
+def _model(ranker: Any, files: TrainingFiles, done: Trained) -> RankingModel:
+    """Return the model of a fitted ranker, over all columns of the files."""
+    model = RankingModel.from_estimator(ranker, query_normalization=files.query_normalization)
+    return model if done.used is None else done.used.widened(model)
+
+
+def _report(searched: Any, ranker: Any, done: Trained) -> dict[str, Any]:
+    """Return what there is to say of a ranker, and of the search that came before it."""
     data = done.rows
     report = {
         "rows": data.n_rows,
@@ -193,6 +187,10 @@ def _report(ranker: Any, done: Trained) -> dict[str, Any]:
     }
     if done.workers is not None:
         report |= dict(zip(_WORKERS, done.workers, strict=True))
+    if hasattr(searched, "best_score_"):
+        report["selection"] = _selection_report(searched)
+    report["refit"] = done.final is not None
+    report["passes"] += searched.n_passes_ if done.final is not None else 0.0
     return report
 
 
