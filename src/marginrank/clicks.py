@@ -51,6 +51,13 @@ class InversePropensity:
         Iterations of EM; 0 for the other methods.
     log_likelihood : list of float
         Of the clicks, a mean over rows, after each iteration.
+
+    Examples
+    --------
+    >>> from marginrank.clicks import inverse_propensity
+    >>> found = inverse_propensity([1, 0, 1], [1, 2, 2], "given", propensities=[1.0, 0.5])
+    >>> found.weights.tolist(), found.n_clicks
+    ([1.0, 1.0, 2.0], 2)
     """
 
     weights: Vector

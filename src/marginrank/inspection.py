@@ -71,6 +71,13 @@ class Inspection:
         Estimate of the time of ``RankSVM(alpha="auto")`` by five folds here: that of a search over a sample,
         times how much longer a pass over all rows takes. None where it cannot be trained, or was not asked
         for.
+
+    Examples
+    --------
+    >>> from marginrank import RankingData
+    >>> found = inspect(RankingData([[1.0, 0], [2, 0], [3, 0]], y=[0, 1, 1], qid=["a", "a", "b"]))
+    >>> found.n_rows, found.n_queries, found.storage, found.longest_query
+    (3, 2, 'dense float64', 2)
     """
 
     n_rows: int

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from marginrank.data import RankingData
-from marginrank.data.ranking_data import check_data
+from marginrank.data.checking import check_data
 from marginrank.exceptions import InterruptedWarning, MarginRankError, ParameterError, warn
 from marginrank.explanation.results import text_table
 from marginrank.metrics.bootstrap import check_level, draw_counts
@@ -47,6 +47,14 @@ class CoefficientIntervals:
         Coefficients of the drawn queries.
     deviations : ndarray of shape (n_features,), optional
         What each column usually varies by within a query, which makes coefficients comparable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> coef, low, high = np.array([1.0, 0.1]), np.array([0.5, -1.0]), np.array([1.5, 1.0])
+    >>> found = CoefficientIntervals(("a", "b"), coef, low, high, 0.95, 0.01, np.zeros((0, 2)))
+    >>> ((found.low > 0) | (found.high < 0)).tolist()  # which are not 0
+    [True, False]
     """
 
     names: tuple[str, ...]

@@ -109,7 +109,7 @@ NOT_CALLED = {
         ),
         *("model.model_matrix", "model.unknown_columns", "model_selection.Search.best_of"),
         *("model_selection.Search.evaluator", "model_selection.Search.pair_folds"),
-        *("model_selection.Search.query_folds", "model_selection.Search.select", "model_selection.no_figure"),
+        *("model_selection.Search.query_folds", "model_selection.Search.select"),
     ),
     "the base of the feature maps": (
         "feature_maps.FeatureMap.block_map",

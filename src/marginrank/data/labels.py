@@ -31,6 +31,13 @@ class TrainingView(NamedTuple):
     ``rows`` are their original numbers, or None where these are all rows as they stand. ``y`` and
     ``sample_weight`` have one entry per training row, ``query_weight`` one per query that has training rows;
     a weight of None means 1 for all. Weights of extreme size are scaled by a power of two.
+
+    Examples
+    --------
+    >>> from marginrank import RankingData
+    >>> view = RankingData([[0.0], [1.0], [2.0]], [0, 1, 2], qid=["a", "b", "a"]).training_view()
+    >>> view.rows.tolist(), view.query_ptr.tolist(), view.y.tolist()
+    ([0, 2, 1], [0, 2, 3], [0.0, 2.0, 1.0])
     """
 
     rows: Rows | None

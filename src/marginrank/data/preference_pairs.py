@@ -18,7 +18,14 @@ _FEW = 10_000
 
 
 class TrainingPairs(NamedTuple):
-    """What a loss over explicit pairs trains on: the pairs of positive weight; None means 1 for all."""
+    """What a loss over explicit pairs trains on: the pairs of positive weight; None means 1 for all.
+
+    Examples
+    --------
+    >>> from marginrank import RankingData
+    >>> RankingData([[0.0], [1.0]], pairs=[[1, 0]]).training_pairs().pairs.tolist()
+    [[1, 0]]
+    """
 
     pairs: NDArray[Any]
     weight: Vector | None

@@ -23,7 +23,7 @@ from marginrank.data.matrices import in_memory
 from marginrank.data.preference_pairs import TrainingPairs, pairs_within, training_pairs
 from marginrank.data.queries import row_numbers
 from marginrank.data.query_normalization import minmax_by_query
-from marginrank.exceptions import MarginRankError, ParameterError
+from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_flag
 from marginrank.types import Matrix, Rows, Vector
 
@@ -330,13 +330,6 @@ def make_data(**parts: Any) -> RankingData:
     """Return ranking data from all of their fields, which were validated before."""
     data = object.__new__(RankingData)
     data._set(**parts)
-    return data
-
-
-def check_data(data: Any, name: str = "data") -> RankingData:
-    """Return data that are ranking data, in memory or on disk."""
-    if not isinstance(data, RankingData):
-        raise ParameterError(name, "a RankingData", data)
     return data
 
 

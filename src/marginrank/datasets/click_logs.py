@@ -36,6 +36,13 @@ class ClickLog(NamedTuple):
         Which ranking was shown: a number in ``scores``.
     examination : ndarray of float64
         The true probability that a reader looked at this position; logs of real readers do not have it.
+
+    Examples
+    --------
+    >>> from marginrank.datasets import make_clicks
+    >>> log = make_clicks(y=[0, 2, 1], scores=[3.0, 2.0, 1.0], bias=1.0, noise=0.0)
+    >>> log.rows.tolist(), log.positions.tolist(), log.examination.round(2).tolist()
+    ([0, 1, 2], [1, 2, 3], [1.0, 0.5, 0.33])
     """
 
     rows: Rows

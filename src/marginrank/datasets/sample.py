@@ -23,6 +23,13 @@ class Sample(NamedTuple):
     ----------
     train, validation, test : RankingData
         Rows with feature names; comments hold the document ids.
+
+    Examples
+    --------
+    >>> from marginrank.datasets import load_sample
+    >>> train, validation, test = load_sample()
+    >>> train.n_queries, validation.n_queries, test.n_queries
+    (60, 20, 20)
     """
 
     train: RankingData

@@ -18,7 +18,15 @@ _BLOCK_VALUES = 1 << 22
 
 
 class CheckedRows(NamedTuple):
-    """Rows to check an export on: their columns as the model has them, their queries, and its scores."""
+    """Rows to check an export on: their columns as the model has them, their queries, and its scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = CheckedRows(np.array([[1.0], [2.0]]), None, np.array([0.5, 1.0]))
+    >>> rows.scores.tolist()
+    [0.5, 1.0]
+    """
 
     X: Matrix
     qid: Any

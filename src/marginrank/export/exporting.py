@@ -39,6 +39,14 @@ class Export:
     float32 : Float32Loss or None
         What the target's float32 takes from differences of scores: likely or measured, and at most. None for
         targets of float64, and where the model knows nothing of its columns.
+
+    Examples
+    --------
+    >>> import io
+    >>> from marginrank import RankingModel
+    >>> found = RankingModel([0.5, 0.0], feature_names=["bm25", "views"]).export("sql", io.BytesIO())
+    >>> found.target, found.files, found.features
+    ('sql', (), ('bm25',))
     """
 
     target: str
@@ -63,7 +71,15 @@ def export_model(
     dtype: str | None = None,
     rows: CheckedRows | None = None,
 ) -> Export:
-    """Write a model to the file of a target; ``RankingModel.export`` has the parameters."""
+    """Write a model to the file of a target; ``RankingModel.export`` has the parameters.
+
+    Examples
+    --------
+    >>> import io
+    >>> from marginrank import RankingModel
+    >>> export_model(RankingModel([0.5, -2.0], feature_names=["bm25", "age"]), "sql", io.BytesIO()).features
+    ('bm25', 'age')
+    """
     check_choice("target", target, TARGETS)
     found = TARGETS[target]
     given: dict[str, Any] = {"feature_set": feature_set, "normalizers": normalizers, "table": table}

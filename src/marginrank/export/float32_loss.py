@@ -38,7 +38,14 @@ _FAR_ROWS, _FAR_COLUMNS = 8, 16
 
 
 class Float32Warning(UserWarning):
-    """A column is so large for what it says that float32 scores may change places."""
+    """A column is so large for what it says that float32 scores may change places.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", Float32Warning)  # an export that may lose an order fails
+    """
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,14 @@ _DTYPES = ("float32", "float64")
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the feature maps: a scikit-learn transformer around a block map."""
+    """Base of the feature maps: a scikit-learn transformer around a block map.
+
+    Examples
+    --------
+    >>> from marginrank import FourierFeatures, NystroemFeatures
+    >>> issubclass(FourierFeatures, FeatureMap), issubclass(NystroemFeatures, FeatureMap)
+    (True, True)
+    """
 
     #: The name in a state.
     map_name: ClassVar[str]

@@ -27,7 +27,14 @@ from marginrank.storage.disk_dataset import DiskDataset
 
 
 class Format(NamedTuple):
-    """A way to store a RankingData: who reads it, who writes it, and how its files end."""
+    """A way to store a RankingData: who reads it, who writes it, and how its files end.
+
+    Examples
+    --------
+    >>> from marginrank.io import FORMATS
+    >>> ".letor" in FORMATS["letor"].endings
+    True
+    """
 
     read: Callable[..., RankingData]
     write: Callable[..., None]

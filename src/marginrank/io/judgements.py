@@ -26,7 +26,7 @@ _RATERS = ("rater", "judge", "user", "username")
 
 
 class Judgements(NamedTuple):
-    """A label for each document of a query, in order of first appearance, and how far raters agree.
+    r"""A label for each document of a query, in order of first appearance, and how far raters agree.
 
     Attributes
     ----------
@@ -40,6 +40,13 @@ class Judgements(NamedTuple):
         Of two ratings of the same document, how often they are equal; NaN where no document has two.
     alpha : float
         Krippendorff's alpha for intervals: 1 for agreement, 0 for that of chance; NaN where it is undefined.
+
+    Examples
+    --------
+    >>> from marginrank.io import load_judgements
+    >>> found = load_judgements(b"query,docid,rating\nred,d1,2\nred,d1,2\nred,d2,0\n")
+    >>> found.docid.tolist(), found.label.tolist(), found.agreement
+    (['d1', 'd2'], [2.0, 0.0], 1.0)
     """
 
     qid: NDArray[Any]

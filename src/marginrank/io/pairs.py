@@ -24,7 +24,15 @@ _DOCID = re.compile(r"\s*docid\s*=\s*(\S+)")
 
 
 class Pairs(NamedTuple):
-    """Preferences: row ``pairs[k, 0]`` beats row ``pairs[k, 1]``; a weight or margin of None means 1."""
+    """Preferences: row ``pairs[k, 0]`` beats row ``pairs[k, 1]``; a weight or margin of None means 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = Pairs(np.array([[1, 0]]), weight=np.array([2.0]), margin=None)
+    >>> found.pairs.tolist(), found.weight.tolist()
+    ([[1, 0]], [2.0])
+    """
 
     pairs: NDArray[np.int64]
     weight: NDArray[np.float64] | None

@@ -102,10 +102,20 @@ def dump_weight(weight: Any, destination: Destination) -> None:
 
 
 def with_side_files(data: RankingData, path: str | os.PathLike[str]) -> RankingData:
-    """Return the data with the query sizes and weights of the side files next to ``path``.
+    r"""Return the data with the query sizes and weights of the side files next to ``path``.
 
     Looks for ``path.query`` or ``path.group`` where the rows have no qid, and for ``path.weight``: one per
     row, or one per query.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from marginrank import RankingData
+    >>> file = Path(tempfile.mkdtemp()) / "train.csv"
+    >>> _ = Path(f"{file}.query").write_text("2\n1\n")
+    >>> with_side_files(RankingData([[0.0], [1.0], [2.0]], [0, 1, 2]), file).n_queries
+    2
     """
     check_path(path, "path")
     check_data(data)

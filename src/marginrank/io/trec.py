@@ -20,7 +20,15 @@ _BLANKS = r"[ \t]+"  # str.split() would also cut ids at the blanks of other alp
 
 
 class Qrels(NamedTuple):
-    """Judgements, one per line of the file; higher labels are better."""
+    r"""Judgements, one per line of the file; higher labels are better.
+
+    Examples
+    --------
+    >>> from marginrank.io import load_qrels
+    >>> found = load_qrels(b"101 0 doc7 2\n101 0 doc9 0\n")
+    >>> found.qid.tolist(), found.docid.tolist(), found.label.tolist()
+    (['101', '101'], ['doc7', 'doc9'], [2.0, 0.0])
+    """
 
     qid: NDArray[Any]
     docid: NDArray[Any]
@@ -28,7 +36,15 @@ class Qrels(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Ranked lists, one document per line of the file; higher scores are better."""
+    r"""Ranked lists, one document per line of the file; higher scores are better.
+
+    Examples
+    --------
+    >>> from marginrank.io import load_run
+    >>> found = load_run(b"101 Q0 doc9 1 0.8 mine\n101 Q0 doc7 2 0.5 mine\n")
+    >>> found.docid.tolist(), found.score.tolist(), found.tag
+    (['doc9', 'doc7'], [0.8, 0.5], 'mine')
+    """
 
     qid: NDArray[Any]
     docid: NDArray[Any]

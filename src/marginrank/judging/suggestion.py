@@ -29,6 +29,13 @@ class SuggestedPairs(NamedTuple):
         Row numbers of items; which comes first is drawn.
     at_random : ndarray of bool, shape (n,)
         Which of them were drawn blindly: their answers alone tell how often the model is right.
+
+    Examples
+    --------
+    >>> from marginrank.judging import suggest_pairs
+    >>> found = suggest_pairs(None, [[0.0], [1.0], [2.0]], n=2)
+    >>> found.pairs.shape, found.at_random.tolist()
+    ((2, 2), [True, True])
     """
 
     pairs: Rows

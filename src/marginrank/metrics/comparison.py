@@ -26,7 +26,16 @@ _MOST_RESAMPLES = 10_000_000
 
 
 class QueryChange(NamedTuple):
-    """A query and what it scores with the two models."""
+    """A query and what it scores with the two models.
+
+    Examples
+    --------
+    >>> from marginrank.comparison import compare
+    >>> a, b = [0.1, 0.2, 0.1, 0.2], [0.2, 0.1, 0.1, 0.2]
+    >>> found = compare([1, 0, 1, 0], a, b, qid=["x", "x", "y", "y"], metrics="mrr")
+    >>> found.most_changed("mrr")
+    [QueryChange(query='x', a=0.5, b=1.0, difference=0.5)]
+    """
 
     query: Any
     a: float
@@ -41,6 +50,14 @@ class MetricComparison:
     ``difference`` is the mean of b minus a over the queries that count (for ``pairwise_error`` over all
     pairs), with its 95% interval; ``wins`` are queries where b is better. ``p_values`` are per test,
     ``p_holm`` corrected for the number of metrics; NaN where a test needs more queries.
+
+    Examples
+    --------
+    >>> from marginrank.comparison import compare
+    >>> a, b = [0.1, 0.2, 0.1, 0.2], [0.2, 0.1, 0.2, 0.1]
+    >>> found = compare([1, 0, 1, 0], a, b, qid=[1, 1, 2, 2], metrics="mrr")
+    >>> found["mrr"].mean_a, found["mrr"].mean_b, found["mrr"].wins
+    (0.5, 1.0, 2)
     """
 
     metric: Metric

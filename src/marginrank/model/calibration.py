@@ -34,6 +34,13 @@ class PairCalibration:
         From 1/2 to 1, never falling.
     n_pairs : int
         Held-out pairs that it was fitted to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> calibration = PairCalibration(np.array([1.0, 2.0]), np.array([0.75, 1.0]), n_pairs=8)
+    >>> calibration.probability(np.array([0.0, 0.5, -0.5, 9.0])).tolist()
+    [0.5, 0.625, 0.375, 1.0]
     """
 
     differences: Vector

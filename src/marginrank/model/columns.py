@@ -43,6 +43,13 @@ def model_matrix(
     used : ndarray of int, optional
         Numbers of the columns that the model uses, where these are not all. Of a frame no others are looked
         at, and of named data no others need be there; they are 0.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [3.0], "bm25": [0.5], "title": ["x"]})
+    >>> model_matrix(frame, 2, ["bm25", "age"]).tolist()
+    [[0.5, 3.0]]
     """
     n_features = check_count(n_features, "n_features", most=_MOST_FEATURES)
     if isinstance(X, RankingData):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from marginrank.data import RankingData
+from marginrank.data.checking import check_data
 from marginrank.data.frames import split_frame
-from marginrank.data.ranking_data import check_data
 from marginrank.exceptions import MarginRankError
 from marginrank.model.columns import model_matrix
 from marginrank.types import Matrix

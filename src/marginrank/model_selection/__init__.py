@@ -9,7 +9,6 @@ from marginrank.training.selection import (
     Selection,
     check_alphas,
     default_alphas,
-    no_figure,
 )
 from marginrank.training.selection import Rule as Rule
 
@@ -23,6 +22,5 @@ __all__ = [
     "check_alphas",
     "default_alphas",
     "learning_curve",
-    "no_figure",
     "ranking_scorer",
 ]

@@ -45,6 +45,14 @@ class LearningCurve:
     gain_error : ndarray of shape (n_sizes,)
         The standard error of the difference in ``held_out`` to the size before, query by query, which is
         mostly much smaller than that of the figures; NaN for the first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> held_out, zero = np.array([0.6, 0.7]), np.zeros(2)
+    >>> found = LearningCurve("map", np.array([10, 20]), held_out, zero, np.array([0.9, 0.8]), zero)
+    >>> (found.training - found.held_out).round(1).tolist()  # what more queries may still bring
+    [0.3, 0.1]
     """
 
     metric: str

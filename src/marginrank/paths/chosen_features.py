@@ -46,6 +46,15 @@ class ChosenFeatures:
         What ``scale`` became.
     status : {"finished", "interrupted"}
         Whether Ctrl-C ended the choice: there may be fewer features, or a better alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginrank import rank_rls_selection
+    >>> X = np.random.default_rng(0).normal(size=(300, 4))
+    >>> chosen = rank_rls_selection(X, X[:, 2] - 0.5 * X[:, 0], qid=np.arange(300) // 10, n_features=2)
+    >>> chosen.features, chosen.model(1).n_features_used
+    ([2, 0], 1)
     """
 
     def __init__(

@@ -30,6 +30,13 @@ class HeldOutCurve(NamedTuple):
         The best number of features.
     smallest : int
         The smallest number that is worse by at most half of the standard error of the difference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> curve = HeldOutCurve(np.array([0.5, 0.3]), np.zeros(2), np.zeros(2), best=2, smallest=2)
+    >>> curve.values[curve.best - 1].item()
+    0.3
     """
 
     values: Vector

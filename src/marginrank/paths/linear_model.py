@@ -237,6 +237,15 @@ class LinearRankPath(LinearPath):
         Problems that were solved, and planes that were added between them for half a pass each.
     selection_ : PathSelection or None
         What the last ``select`` found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginrank.paths import rank_path
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> path = rank_path(X, X[:, 0], alpha_max=1.0, alpha_min=0.01)
+    >>> bool(path.gap_at(0.123) <= path.eps), path.predict(X, alpha=0.123).shape
+    (True, (100,))
     """
 
     def __init__(
@@ -322,6 +331,15 @@ class LeastSquaresPath(LinearPath):
         Passes over the training data.
     selection_ : PathSelection or None
         What the last ``select`` found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginrank import rank_rls_path
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> path = rank_rls_path(X, X[:, 0])
+    >>> path.predict(X, alpha=0.5).shape, path.status_
+    ((40,), 'finished')
     """
 
     def __init__(

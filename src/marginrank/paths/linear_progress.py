@@ -26,6 +26,11 @@ class LinearPathProgress:
         Passes over X.
     seconds : float
         Since the start.
+
+    Examples
+    --------
+    >>> LinearPathProgress(alpha=0.01, done=0.25, n_models=7, passes=12.5, seconds=0.5).done
+    0.25
     """
 
     alpha: float

@@ -27,6 +27,11 @@ class PathProgress:
         Pairs at their margin.
     seconds : float
         Since the start.
+
+    Examples
+    --------
+    >>> PathProgress(n_events=1000, alpha=0.01, done=0.25, n_active=7, seconds=0.5).n_active
+    7
     """
 
     n_events: int

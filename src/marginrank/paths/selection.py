@@ -32,6 +32,16 @@ class PathSelection:
         The chosen model: of the columns, or of the training rows where there is a kernel.
     path : RankPath
         What it was chosen from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginrank.paths import rank_path
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> path = rank_path(X, X[:, 0], alpha_max=1.0, alpha_min=0.01)
+    >>> found = path.select(X[::3], X[::3, 0])
+    >>> bool(0.01 <= found.alpha <= 1.0), found.coef.shape
+    (True, (2,))
     """
 
     selection: Selection

@@ -110,6 +110,15 @@ class FeatureChange(NamedTuple):
         Number of the column.
     enters : bool
         Whether its weight is no longer 0; else it is 0 again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginrank.paths import rank_path
+    >>> X = np.random.default_rng(0).normal(size=(300, 4))
+    >>> first = rank_path(X, X[:, 2] - 0.5 * X[:, 0], l1_ratio=0.95).changes[0]
+    >>> first.feature, first.enters
+    (2, True)
     """
 
     alpha: float
@@ -138,6 +147,15 @@ class SolvedRankPath(LinearPath):
         Passes over the training data.
     selection_ : PathSelection or None
         What the last ``select`` found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginrank.paths import rank_path
+    >>> X = np.random.default_rng(0).normal(size=(300, 4))
+    >>> path = rank_path(X, X[:, 2] - 0.5 * X[:, 0], l1_ratio=0.95)
+    >>> int(path.n_features_used[0]), int(path.changes[0].feature), type(path).__name__
+    (0, 2, 'SolvedRankPath')
     """
 
     def __init__(

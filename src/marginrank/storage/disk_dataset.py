@@ -42,6 +42,16 @@ class DiskDataset(RankingData):
         Number of chunks.
     labels : dict or None
         Number of rows by label, or the range where there are many.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from marginrank import open_dataset, write_dataset
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = write_dataset(f"{folder}/train.mrd", [[0.1], [0.7], [0.3]], [0, 1, 0], qid=[1, 1, 2])
+    >>> data = open_dataset(f"{folder}/train.mrd")
+    >>> data.n_rows, data.n_queries, data.n_chunks
+    (3, 2, 1)
     """
 
     X: ChunkedMatrix

@@ -6,11 +6,10 @@ makes it cheap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from numbers import Integral
-from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
@@ -19,8 +18,7 @@ from numpy.typing import NDArray
 from marginrank.data import RankingData
 from marginrank.data.labels import LabelledQueries
 from marginrank.data.query_folds import dealt_by_size
-from marginrank.data.validation import as_array
-from marginrank.exceptions import MarginRankError, ParameterError, shown
+from marginrank.exceptions import MarginRankError, shown
 from marginrank.metrics import Evaluator, Metric, parse_metric
 from marginrank.parameters import (
     check_choice,
@@ -28,8 +26,8 @@ from marginrank.parameters import (
     check_grid,
     check_number,
     check_positive,
-    whole_number,
 )
+from marginrank.training.folds import FOLD_SEED, check_cv, check_enough, dealt, given_folds
 from marginrank.training.paired_parts import PairedParts, error_of_difference, mean_and_error
 from marginrank.types import Rows, Vector
 
@@ -38,8 +36,6 @@ Rule = Literal["best", "one_se"]
 #: decide, and the choice is noisier (NDCG@10 on OHSUMED .433, over queries .450, with validation sets).
 DEFAULT_METRIC = "pairwise_error(weighting=queries)"
 
-# Rows and pairs come in any order, often sorted by label: folds take them by a fixed permutation.
-_FOLD_SEED = 20120
 # Of the standard error of a difference: how much worse the careful rule takes for as good.
 _SHARE_OF_ERROR = 0.5
 #: More alphas than anyone looks at; a guard against a slip of the keyboard.
@@ -55,6 +51,13 @@ class Selection:
     of the difference to the best alpha, over queries: those of all folds, or of the validation set; where a
     fold is one ranking, or holds out pairs, over folds. ``is_restricted`` says that another alpha would have
     been chosen, had it been allowed; ``as_good`` which alphas the rule takes for as good as the best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> nothing = np.full(2, np.nan)
+    >>> Selection(1, np.array([1.0, 0.1]), np.array([0.6, 0.7]), nothing, nothing).alpha
+    0.1
     """
 
     index: int
@@ -114,6 +117,11 @@ class Search:
         difference to it.
     resolution : float, default=0.0
         Figures that differ by less than this fraction count as equal: what the gap of the models leaves open.
+
+    Examples
+    --------
+    >>> Search(alphas=[1.0, 0.1], metric="ndcg@10", cv=3).rule
+    'best'
     """
 
     alphas: Any = None
@@ -125,7 +133,7 @@ class Search:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parsed", _parsed(self.metric))
-        _check_cv(self.cv)
+        check_cv(self.cv)
         check_choice("rule", self.rule, ("best", "one_se"))
         object.__setattr__(self, "alphas", None if self.alphas is None else check_alphas(self.alphas))
 
@@ -223,13 +231,13 @@ class Search:
         [[2, 3], [4, 5], [0, 1]]
         """
         if not isinstance(self.cv, Integral):
-            return _given_folds(self.cv, data)
+            return given_folds(self.cv, data)
         if data.query_ids is None:
-            return _dealt(data.n_rows, int(self.cv), "rows")
+            return dealt(data.n_rows, int(self.cv), "rows")
         sizes = np.diff(data.query_ptr)
         counted = np.flatnonzero(sizes)
-        _check_enough(len(counted), int(self.cv), "queries")
-        shuffled = np.random.default_rng(_FOLD_SEED + partition).permutation(counted)
+        check_enough(len(counted), int(self.cv), "queries")
+        shuffled = np.random.default_rng(FOLD_SEED + partition).permutation(counted)
         fold_of = dealt_by_size(sizes, shuffled, int(self.cv))
         by_row = data.in_original_order(np.repeat(fold_of, sizes))
         return [(np.flatnonzero(by_row != k), np.flatnonzero(by_row == k)) for k in range(int(self.cv))]
@@ -248,7 +256,7 @@ class Search:
                 "{Pass} labelled rows as {eval_set} to select by it.",
                 metric=str(self.parsed),
             )
-        return _dealt(n_pairs, int(self.cv), "pairs")
+        return dealt(n_pairs, int(self.cv), "pairs")
 
 
 def select_within(select: Callable[[NDArray[np.bool_]], Selection], allowed: NDArray[np.bool_]) -> Selection:
@@ -280,7 +288,14 @@ def _parsed_name(name: str) -> Metric:
 
 
 def no_figure(metric: Metric) -> MarginRankError:
-    """Return what to raise where nothing can be selected by a metric."""
+    """Return what to raise where nothing can be selected by a metric.
+
+    Examples
+    --------
+    >>> from marginrank.metrics import Metric
+    >>> isinstance(no_figure(Metric("map")), MarginRankError)
+    True
+    """
     return MarginRankError(
         f"{metric} has no value on the validation rows: no query there counts for it (is qid unique per "
         "row?). Use other folds, a larger validation set, or another metric."
@@ -336,64 +351,3 @@ def _powers(scale: float, exponents: NDArray[np.float64]) -> Vector:
 
 def _largest_alpha(alphas: Vector, candidates: NDArray[np.bool_]) -> int:
     return int(np.argmax(np.where(candidates, alphas, -np.inf)))
-
-
-def _check_enough(found: int, folds: int, what: str) -> None:
-    if found < folds:
-        raise MarginRankError.saying(
-            "{cv=} wants as many folds, but there are {found:d} {what!s}; give a smaller {cv}, or "
-            "{eval_set}.",
-            cv=folds,
-            found=found,
-            what=what,
-        )
-
-
-def _dealt(n: int, folds: int, what: str) -> list[tuple[Rows, Rows]]:
-    _check_enough(n, folds, what)
-    shuffled = np.random.default_rng(_FOLD_SEED).permutation(n)
-    parts = [np.sort(shuffled[k::folds]) for k in range(folds)]
-    return [(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), parts[k]) for k in range(folds)]
-
-
-def _check_cv(cv: Any) -> None:
-    folds = whole_number(cv)
-    if folds is not None and folds < 2:
-        raise ParameterError("cv", "at least 2 folds", cv)
-    splits = isinstance(cv, Iterable) and not isinstance(cv, str | bytes | Mapping | Set)
-    if folds is None and not _is_splitter(cv) and (not splits or getattr(cv, "ndim", 1) == 0):
-        raise _no_folds(cv)
-
-
-def _is_splitter(cv: Any) -> bool:
-    return callable(getattr(cv, "split", None)) and not isinstance(cv, str | bytes | type | ModuleType)
-
-
-def _no_folds(cv: Any) -> MarginRankError:
-    return MarginRankError(
-        f"cv must be a number of folds, a splitter, or a list of (train, test) row numbers; got {shown(cv)}."
-    )
-
-
-def _given_folds(cv: Any, data: RankingData) -> list[tuple[Rows, Rows]]:
-    """Return the folds of a splitter or of a list of splits."""
-    if _is_splitter(cv):
-        cv = cv.split(np.zeros((data.n_rows, 1)), data.y, data.qid)  # splitters count the rows of X only
-    splits = list(cv)
-    if not all(isinstance(split, tuple | list) and len(split) == 2 for split in splits):
-        raise _no_folds(cv)
-    folds = [(_row_numbers(train, data.n_rows), _row_numbers(test, data.n_rows)) for train, test in splits]
-    if not folds:
-        raise MarginRankError("cv gave no folds.")
-    return folds
-
-
-def _row_numbers(rows: Any, n_rows: int) -> Rows:
-    found = as_array(rows, "Each split of cv")
-    if found.dtype == bool and found.shape == (n_rows,):
-        found = np.flatnonzero(found)
-    if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
-        raise MarginRankError("Each split of cv must be two lists of row numbers that are not empty.")
-    if found.min() < 0 or found.max() >= n_rows:
-        raise MarginRankError(f"Row numbers of cv must be from 0 to {n_rows - 1}; got {found.max()}.")
-    return np.unique(found).astype(np.int64)

@@ -1,28 +1,30 @@
-"""Errors and warnings of the library, and the sentences that they say.
-
-Each error is a ``ValueError`` underneath, so code that already catches those keeps working. A sentence that
-names parameters is a :class:`Sentence`: it knows which, so that the command line can name options instead.
-"""
+"""Sentences that know the parameters they name, and values as messages show them."""
 
 from __future__ import annotations
 
 import ast
 import reprlib
-import sys
-import warnings
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from string import Formatter
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self
 
 _LONGEST = 80
-# Whose lines say nothing about a warning of ours: they pass calls on.
-_PASSED_ON = {__name__.split(".")[0], "contextlib", "joblib", "sklearn"}
-_Error = TypeVar("_Error", bound="MarginRankError")
 
 
 class Words(Protocol):
-    """How a front end writes parameters; None for those that it does not have."""
+    """How a front end writes parameters; None for those that it does not have.
+
+    Examples
+    --------
+    >>> class Options:
+    ...     def name(self, parameter):
+    ...         return f"--{parameter}"
+    ...     def setting(self, parameter, value, text):
+    ...         return f"--{parameter} {value}"
+    >>> Sentence("Nothing was found.", "Use a larger {eps}.").render(Options())
+    'Nothing was found. Use a larger --eps.'
+    """
 
     def name(self, parameter: str) -> str | None:
         """Return what a parameter is called."""
@@ -111,6 +113,11 @@ class Sentence(str):
         remedies = (_render(remedy, self.values, words) for remedy in self.remedies)
         return " ".join([str(first), *(remedy for remedy in remedies if remedy is not None)])
 
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """Its remedies, in the words of Python."""
+        return tuple(str(_render(remedy, self.values, _PYTHON)) for remedy in self.remedies)
+
     def _fields(self) -> Iterator[_Field]:
         for part in (self.template, *self.remedies):
             yield from (field for _, field in _parsed(part) if field is not None)
@@ -195,130 +202,6 @@ def _escaped(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-class MarginRankError(ValueError):
-    """Base of the library's own errors: the input or the configuration cannot be used as it is.
-
-    Parameters
-    ----------
-    message : str
-        One sentence, and what to do; a :class:`Sentence` where it names parameters.
-    """
-
-    #: The parameter that the error is about, if there is one, and its value, if that is what is wrong.
-    parameter: str | None = None
-    value: Any = None
-
-    @classmethod
-    def saying(cls, template: str, /, *remedies: str, **values: Any) -> Self:
-        """Return the error with a :class:`Sentence`."""
-        return cls(Sentence(template, *remedies, **values))
-
-    @classmethod
-    def naming(cls, parameter: str, text: str) -> Self:
-        """Return the error with a sentence that begins with the name of a parameter."""
-        error = cls(Sentence.of(f" {text}").after(Sentence(f"{{{parameter}}}")))
-        error.parameter = parameter
-        return error
-
-    @property
-    def sentence(self) -> Sentence:
-        """What the error says, to be rendered by any front end."""
-        return Sentence.of(self.args[0] if len(self.args) == 1 else str(self))
-
-    @property
-    def remedies(self) -> tuple[str, ...]:
-        """What to do, in the words of Python."""
-        said = self.sentence
-        return tuple(str(_render(remedy, said.values, _PYTHON)) for remedy in said.remedies)
-
-    def about(self, beginning: str) -> Self:
-        """Return the same error with something before its sentence, such as ``Sentence("{eval_set}: ")``."""
-        return _restored(type(self), (self.sentence.after(beginning),), self.__dict__)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Not by __init__, which takes the parts of the sentence in some classes.
-        return _restored, (type(self), self.args, self.__dict__)
-
-
-def _restored(kind: type[_Error], arguments: tuple[Any, ...], state: dict[str, Any]) -> _Error:
-    error = kind.__new__(kind, *arguments)
-    error.__dict__.update(state)
-    return error
-
-
-class ParameterError(MarginRankError):
-    """A parameter has a value that it cannot have.
-
-    Parameters
-    ----------
-    parameter : str
-        Its name in Python.
-    expected : str
-        What it must be.
-    value : object
-        What it was.
-    *remedies : str
-        What to do, as in :class:`Sentence`.
-
-    Examples
-    --------
-    >>> error = ParameterError("alpha", "a positive number", -1.0)
-    >>> error.parameter, error.value, str(error)
-    ('alpha', -1.0, 'alpha must be a positive number; got -1.0.')
-    """
-
-    def __init__(self, parameter: str, expected: str, value: Any, *remedies: str) -> None:
-        self.parameter, self.value = parameter, value
-        template = f"{{{parameter}}} must be {{expected!s}}; got {{value!s}}."
-        super().__init__(Sentence(template, *remedies, expected=expected, value=shown(value)))
-
-
-class WrongTypeError(MarginRankError, TypeError):
-    """An array holds something else than numbers; scikit-learn promises a ``TypeError`` for that."""
-
-
-class NothingToRankError(MarginRankError):
-    """The data hold no comparable pair, so there is nothing to learn from."""
-
-
-class IncompatibleSolverError(MarginRankError):
-    """The chosen solver needs something that the chosen loss does not offer."""
-
-
-class ModelFileError(MarginRankError):
-    """A model cannot be written to a file, or read from it: missing, damaged, or not a model at all."""
-
-
-class ClusterError(MarginRankError):
-    """The workers of a cluster failed too often, or its scheduler is gone."""
-
-
-class InterruptedWarning(RuntimeWarning):
-    """Ctrl-C ended the work early; what was reached is returned."""
-
-
-class ZeroModelWarning(UserWarning):
-    """No model is better than the one whose scores are all zero; the message says why, and what to do."""
-
-
-def warn(message: str, category: type[Warning]) -> None:
-    """Warn, and point to the line outside of this package that called it, however deep the reason lies.
-
-    Examples
-    --------
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     warn("Nothing to learn.", UserWarning)
-    >>> [str(one.message) for one in caught]
-    ['Nothing to learn.']
-    """
-    # From Python 3.12 on this is ``skip_file_prefixes``.
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _PASSED_ON:
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
-
-
 def shown(value: Any) -> str:
     """Return a value as a message shows it: on one line and not long, whatever its own ``repr`` does.
 
@@ -353,7 +236,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def shown_path(path: str) -> str:
-    """Return a path as a message shows it: as it is written, unless it would break the line."""
+    r"""Return a path as a message shows it: as it is written, unless it would break the line.
+
+    Examples
+    --------
+    >>> shown_path("data/train.txt"), shown_path("two\nlines")
+    ('data/train.txt', "'two\\nlines'")
+    """
     return path if path.isprintable() and len(path) <= 4 * _LONGEST else shown(path)
 
 
