@@ -11,6 +11,7 @@ from contextvars import copy_context
 from functools import lru_cache
 from threading import Lock, current_thread, main_thread
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 import threadpoolctl
@@ -93,11 +94,12 @@ def one_blas_thread() -> Iterator[None]:
     Solvers call it for vectors only, where its threads gain nothing, wait for each other for milliseconds
     when the machine is busy, and change the last bits with their number.
     """
-    _limit.enter()
+    user = _User()
     try:
+        _limit.enter(user)  # within the try: an interrupt may come at any moment
         yield
     finally:
-        _limit.leave()
+        _limit.leave(user)
 
 
 def run_parallel(work: Callable[[Any], None], items: Iterable[Any], n_threads: int) -> None:
@@ -162,13 +164,23 @@ class _NoThreadError(RuntimeError):
     """Not one thread could be started."""
 
 
+class _User:
+    """Somebody who wants the limit; gone with the block that made it, however that ended."""
+
+    __slots__ = ("__weakref__",)
+
+
 class _SharedLimit:
-    """A limit for the whole process: the first one in sets it, the last one out takes it back."""
+    """A limit for the whole process: the first one in sets it, the last one out takes it back.
+
+    An interrupt may come at any moment. So what was there is written down before anything is set, and users
+    who could not leave are forgotten.
+    """
 
     def __init__(self) -> None:
         self._renew_lock()
-        self._users = 0
-        self._limiters: list[Any] = []
+        self._users: WeakSet[_User] = WeakSet()
+        self._before: list[list[tuple[Any, int]]] = []
         if hasattr(os, "register_at_fork"):
             # A thread that holds it is not there in a forked process. What it limited stays limited there.
             os.register_at_fork(after_in_child=self._renew_lock)
@@ -176,21 +188,29 @@ class _SharedLimit:
     def _renew_lock(self) -> None:
         self._lock = Lock()
 
-    def enter(self) -> None:
+    def enter(self, user: _User) -> None:
         with self._lock:
+            libraries = [one for one in _controller().lib_controllers if one.user_api == "blas"]
+            found = [(library, library.num_threads) for library in libraries]
             # Others may have set other numbers meanwhile, or loaded a BLAS.
-            if self._users == 0 or _most_blas_threads() > 1:
-                _free_control()
-                self._limiters.append(_controller().limit(limits=1, user_api="blas"))
-            self._users += 1
+            if not self._users or any(number > 1 for _, number in found):
+                self._before.append(found)
+                _set_threads((library, 1) for library in libraries)
+            self._users.add(user)
 
-    def leave(self) -> None:
+    def leave(self, user: _User) -> None:
         with self._lock:
-            self._users -= 1
-            while self._users == 0 and self._limiters:
-                _free_control()
-                self._limiters.pop().restore_original_limits()
-                _free_control()
+            self._users.discard(user)
+            while self._before and not self._users:
+                _set_threads(self._before[-1])
+                self._before.pop()
+
+
+def _set_threads(numbers: Iterable[tuple[Any, int]]) -> None:
+    _free_control()
+    for library, number in numbers:
+        library.set_num_threads(number)
+    _free_control()
 
 
 def _free_control() -> None:
@@ -205,11 +225,6 @@ def _free_control() -> None:
 
 
 _limit = _SharedLimit()
-
-
-def _most_blas_threads() -> int:
-    libraries = _controller().lib_controllers
-    return max((one.num_threads for one in libraries if one.user_api == "blas"), default=1)
 
 
 def _controller() -> ThreadpoolController:

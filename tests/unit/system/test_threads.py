@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import ContextVar
 from threading import Thread
 
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 import threadpoolctl
 
+from impatience import Impatient
 from marginrank.exceptions import MarginRankError
+from marginrank.system import threads
 from marginrank.system.threads import (
     WorkerThreads,
     default_threads,
@@ -156,6 +159,17 @@ def test_a_blas_that_is_loaded_later_is_limited():
         "        assert {one['num_threads'] for one in found} <= {1}, found\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("n", range(1, 10))
+def test_an_interrupt_at_any_call_leaves_no_limit(n):
+    before = blas_threads()
+    of_threads = Impatient(n, lambda code: code.co_filename == threads.__file__)
+    with suppress(KeyboardInterrupt), of_threads, one_blas_thread():
+        pass
+    with one_blas_thread():
+        assert set(blas_threads()) <= {1}
+    assert blas_threads() == before
 
 
 def test_threads_of_joblib_have_one_thread_each(monkeypatch):
