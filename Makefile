@@ -20,7 +20,7 @@ TIMED := $(BIN)/python tools/timed.py --part
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: demo test setup lint types layers native-test python-test certificates mutants stub stub-check bench bench-full clean
-.PHONY: browser coverage docs faults fuzz load portability portability-share sanitize versions
+.PHONY: browser coverage cross docs faults fuzz load portability portability-share sanitize versions
 
 demo: setup
 	$(BIN)/python examples/demo.py
@@ -115,6 +115,10 @@ coverage: setup
 # A thousand fits and ten thousand predictions that must not grow; work at once with the same bits.
 load: setup
 	MARGINRANK_LOAD=1 $(BIN)/python -m pytest -q tests/load
+
+# All C++ for Linux on aarch64 and macOS on arm64, by Clang from the package ziglang; that CMake refuses Windows.
+cross: setup
+	$(BIN)/python tools/cross_compile.py $(CROSS)
 
 # The documentation site in build/docs/html: warnings are errors, and every link within it is followed.
 docs: setup
