@@ -66,3 +66,5 @@ def sample(folder: str, format: str, overwrite: bool, as_json: bool) -> None:
         return
     for name, size in sizes.items():
         click.echo(f"{name}: {counted(size['rows'], 'row')}, {counted(size['queries'], 'query')}", err=True)
+    if format == "letor":
+        click.echo(f"{named.name}: what the features are called, for --names", err=True)
