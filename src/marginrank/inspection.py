@@ -154,7 +154,7 @@ def inspect(data: RankingData, *, n_jobs: int | None = None, time_search: bool =
 
 def _comparisons(data: RankingData, threads: int) -> dict[str, Any]:
     """Return what there is to learn from labels within queries."""
-    view = data.training_view()
+    view = data.training_view().here()
     sizes = np.diff(view.query_ptr)
     pairs = PairLabels(view.y, view.query_ptr, None, threads).n_pairs
     return {

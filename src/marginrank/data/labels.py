@@ -28,9 +28,10 @@ from marginrank.types import Rows, Vector
 class TrainingView(NamedTuple):
     """What a loss within queries trains on: rows of positive weight, in grouped order.
 
-    ``rows`` are their original numbers, or None where these are all rows as they stand. ``y`` and
-    ``sample_weight`` have one entry per training row, ``query_weight`` one per query that has training rows;
-    a weight of None means 1 for all. Weights of extreme size are scaled by a power of two.
+    ``rows`` are their original numbers, or None where these are all rows as they stand. ``y``, which may lie
+    with remote rows, and ``sample_weight`` have one entry per training row, ``query_weight`` one per query
+    that has training rows; a weight of None means 1 for all. Weights of extreme size are scaled by a power of
+    two.
 
     Examples
     --------
@@ -45,6 +46,10 @@ class TrainingView(NamedTuple):
     y: Vector
     sample_weight: Vector | None
     query_weight: Vector | None
+
+    def here(self) -> TrainingView:
+        """Return the same with all labels in memory."""
+        return self._replace(y=np.asarray(self.y))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +151,7 @@ class LabelledQueries:
 
     def count_pairs(self) -> int:
         """Return the number of comparable pairs: same query, different labels, zero weights left out."""
-        view = self.training_view()
+        view = self.training_view().here()
         return int(PairLabels(view.y, view.query_ptr, None, default_threads()).n_pairs.sum())
 
     def training_view(self, part: Rows | None = None) -> TrainingView:
@@ -176,6 +181,8 @@ class LabelledQueries:
         )
 
     def _rows_that_weigh(self, part: Rows | None) -> tuple[Any, Rows, NDArray[np.bool_] | None]:
+        if part is None and self.sample_weight is None and self.query_weight is None:
+            return self.order, self.query_ptr, None
         kept = np.ones(self.n_rows, dtype=bool)  # in grouped order
         if part is not None:
             taken = np.zeros(self.n_rows, dtype=bool)

@@ -17,6 +17,7 @@ from scipy import sparse
 from marginrank.data.matrices import is_sparse
 from marginrank.losses.native import NativeLoss
 from marginrank.losses.offset import OffsetLoss
+from marginrank.storage.chunk_vectors import ChunkVector, VectorPart
 
 MAGIC = b"marginrank journal 1\n"
 _LENGTHS = 16
@@ -127,7 +128,13 @@ def digest(*values: Any) -> str:
 
 
 def _feed(sha: Any, value: Any) -> None:
-    if isinstance(value, np.ndarray):
+    if isinstance(value, ChunkVector):  # as the array of all of it
+        sha.update(f"a{value.dtype.str}{value.shape}".encode())
+        for part in value.parts():
+            sha.update(np.ascontiguousarray(part).view(np.uint8).data)
+    elif isinstance(value, VectorPart):
+        _feed(sha, value.fingerprint)
+    elif isinstance(value, np.ndarray):
         sha.update(f"a{value.dtype.str}{value.shape}".encode())
         if value.dtype == object:
             _feed(sha, [str(one) for one in value])

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, NoReturn
 
 from marginrank.data import RankingData
 from marginrank.data.queries import row_numbers
 from marginrank.exceptions import MarginRankError
+from marginrank.storage.chunk_vectors import ChunkVector
 from marginrank.storage.engines import Engine, RemoteMatrix
 
 
 class RemoteData(RankingData):
-    """Labels, ids and weights in memory; features where an engine reaches them.
+    """Ids and weights in memory; features where an engine reaches them, and labels cut like these.
 
     Parameters
     ----------
@@ -25,7 +26,9 @@ class RemoteData(RankingData):
     X: RemoteMatrix
 
     def __init__(self, X: RemoteMatrix, **known: Any) -> None:
+        queries = known.pop("queries")
         self._set(**{"comments": None, **known}, X=X, allow_nonfinite=False)
+        self._set(queries=replace(queries, y=ChunkVector.along(queries.y, X)))
 
     @classmethod
     def like(cls, data: RankingData, X: RemoteMatrix) -> RemoteData:

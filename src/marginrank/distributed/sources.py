@@ -18,8 +18,8 @@ from marginrank.distributed.file_chunks import file_data
 from marginrank.distributed.labelling import Labelling
 from marginrank.distributed.remote_data import RemoteData
 from marginrank.exceptions import MarginRankError
-from marginrank.io import DiskDataset, format_of, open_dataset
-from marginrank.io.places import is_file, is_folder, is_there, is_url, within
+from marginrank.io import DiskDataset, format_of
+from marginrank.io.places import is_file, is_folder, is_there, is_url, local_place, within
 from marginrank.model import align_width
 from marginrank.storage.dataset_manifest import MANIFEST, chunk_rows
 from marginrank.storage.engines import RemoteMatrix
@@ -36,7 +36,7 @@ def remote_data(
     if is_folder_of_files(source):
         source = [source]
     if is_on_disk(source):
-        data = open_dataset(source, verify=verify) if isinstance(source, str | os.PathLike) else source
+        data = source if isinstance(source, DiskDataset) else opened_lean(source, verify=verify)
         found = from_disk(data, cluster, mmap=mmap, verify=verify)
         return given.computed(cluster).along(found, "A data set on disk carries")
     if is_files(source):
@@ -88,6 +88,12 @@ def _check_paths(source: Any) -> None:
                 raise MarginRankError(
                     f"{one}: a data set on disk stands alone, not in a list with others; write one of all."
                 )
+
+
+def opened_lean(path: str | os.PathLike[str], *, verify: bool) -> DiskDataset:
+    """Return a data set on disk whose labels stay there: workers read them, and this process if it must."""
+    folder = local_place(path, "path", "a data set on disk (.mrd) lies on a disk, so copy it there")
+    return DiskDataset(Path(folder), verify=verify, lean=True)
 
 
 def from_disk(

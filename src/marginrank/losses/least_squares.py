@@ -71,7 +71,7 @@ class LeastSquaresLoss(NativeLoss):
 
     def __init__(self, view: TrainingView, *, n_threads: int) -> None:
         super().__init__(view.query_ptr, n_threads)
-        self.y = view.y
+        self.y = np.asarray(view.y)
         self.weight = view.sample_weight
         labels = self._labels()
         if not labels.pair_weight.any():

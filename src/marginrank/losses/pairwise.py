@@ -8,7 +8,7 @@ With ``i`` the lower and ``j`` the higher row of a comparable pair, the risks ar
 from __future__ import annotations
 
 from math import sqrt
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,11 @@ from marginrank.cached import cached_property
 from marginrank.data import TrainingView
 from marginrank.data.validation import nothing_to_rank
 from marginrank.exceptions import MarginRankError
+from marginrank.losses.elsewhere import WeightsElsewhere, counted_elsewhere, parts_elsewhere
 from marginrank.losses.native import Kernel, NativeLoss
 from marginrank.losses.written_pairs import WrittenPairs, write_pairs
 from marginrank.rounding import UNIT, LossRounding
+from marginrank.storage.chunk_vectors import ChunkVector
 from marginrank.types import Vector
 
 Weighting = Literal["pairs", "queries"]
@@ -67,7 +69,8 @@ class PairwiseLoss(NativeLoss):
         super().__init__(view.query_ptr, n_threads)
         self.y = view.y
         self.weight = view.sample_weight
-        pair_weight = self._labels.pair_weight
+        self.factor = np.empty(0)  # before the pairs are counted
+        pair_weight = self._pair_weight()
         if not pair_weight.any():
             raise nothing_to_rank(len(pair_weight))
         self.factor = _query_factor(pair_weight, view.query_weight, weighting)
@@ -75,15 +78,32 @@ class PairwiseLoss(NativeLoss):
     @cached_property
     def _labels(self) -> PairLabels:
         """The labels of each query, sorted and counted."""
-        return PairLabels(self.y, self.query_ptr, self.weight, self.n_threads)
+        return PairLabels(np.asarray(self.y), self.query_ptr, self.weight, self.n_threads)
+
+    def _pair_weight(self) -> Vector:
+        """Return what the pairs of each query weigh, counted where the labels lie."""
+        parts = parts_elsewhere(self)
+        if parts is None:
+            return self._labels.pair_weight
+        pair_weight, n_pairs = counted_elsewhere(cast(ChunkVector, self.y), parts)
+        vars(self)["n_pairs"] = n_pairs
+        return pair_weight
 
     @cached_property
     def n_pairs(self) -> int:
         """Comparable pairs."""
         return int(self._labels.n_pairs.sum())
 
+    def with_labels(self, y: Vector) -> Self:
+        """Return the loss of the same queries and factors with these labels."""
+        return self._with(y=y)
+
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
         """Return row weights and query offsets for the diagonal of the Hessian at equal scores."""
+        parts = parts_elsewhere(self)
+        if parts is not None:
+            weights: Any = WeightsElsewhere(cast(ChunkVector, self.y), parts)
+            return weights, self.query_ptr
         return self._by_row(self.pair_curvature * self.factor) * self._labels.partner_weight(), self.query_ptr
 
 
@@ -147,7 +167,7 @@ class HingeLoss(MarginLoss):
 
     def written_pairs(self) -> WrittenPairs:
         """Return the pairs one by one: for small problems, because it takes a table of all rows with all."""
-        return write_pairs(self.y, self.query_ptr, self.weight, self.factor, self._relative)
+        return write_pairs(np.asarray(self.y), self.query_ptr, self.weight, self.factor, self._relative)
 
     def rounding(
         self, value: float, reach: float, length: float, scores: Vector | None = None
@@ -207,8 +227,8 @@ class SmoothedHinge(PairwiseLoss):
     def __init__(self, hinge: HingeLoss, width: float) -> None:
         NativeLoss.__init__(self, hinge.query_ptr, hinge.n_threads)
         self.y, self.weight, self.factor, self.width = hinge.y, hinge.weight, hinge.factor, width
-        # Sorted and counted once for all widths.
-        vars(self)["_labels"] = hinge._labels
+        if "_labels" in vars(hinge):  # sorted and counted once for all widths
+            vars(self)["_labels"] = hinge._labels
 
     def _compiled(self) -> Kernel:
         return CompiledSmoothedHinge(self._labels, self.factor, self.width)

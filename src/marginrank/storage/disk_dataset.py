@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import fields, replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +20,50 @@ from marginrank.exceptions import MarginRankError
 from marginrank.parameters import check_count, check_flag, check_path
 from marginrank.storage import dataset_rows as rows
 from marginrank.storage.chunk_reader import ChunkReader
+from marginrank.storage.chunk_vectors import ChunkVector
 from marginrank.storage.chunks import ChunkedMatrix, PassLoader
 from marginrank.storage.dataset_files import ArrayFile, check_arrays, check_seal, read_arrays
 from marginrank.storage.dataset_manifest import Manifest, chunk_rows, read_manifest
 from marginrank.storage.text_arrays import unpack_texts
+from marginrank.types import Vector
+
+
+@dataclass(frozen=True)
+class StoredLabels:
+    """The labels of a chunk on disk.
+
+    Parameters
+    ----------
+    folder : Path
+        The data set.
+    entry : ArrayFile
+        What the manifest says of the file.
+    verify : bool
+        Whether to compare them with their checksum.
+    """
+
+    folder: Path
+    entry: ArrayFile
+    verify: bool
+
+    @property
+    def fingerprint(self) -> str:
+        """Their checksum."""
+        return self.entry.seals["y"]
+
+    def read(self) -> Vector:
+        """Return the labels, looked through."""
+        arrays = read_arrays(self.folder, self.entry, names=["y"])
+        if self.verify:
+            check_arrays(self.folder, self.entry, arrays)
+        return gate.check_labels(arrays["y"], chunk_rows(self.entry))
 
 
 class DiskDataset(RankingData):
     """Ranking data whose features lie on disk; every ranker takes it in place of X, y, qid and weights.
 
     Opened by :func:`open_dataset`. Rows of a query are next to each other; everything but the features and
-    the comments is in memory.
+    the comments is in memory, and with ``lean=True`` the labels are not, either.
 
     Attributes
     ----------
@@ -61,13 +94,13 @@ class DiskDataset(RankingData):
     _verify: bool
     _reader: ChunkReader
 
-    def __init__(self, path: Path, *, verify: bool = True) -> None:
+    def __init__(self, path: Path, *, verify: bool = True, lean: bool = False) -> None:
         path = Path(check_path(path, "path"))
         verify = check_flag(verify, "verify")
         manifest = read_manifest(path)
         reader, passes = ChunkReader(path, manifest, verify=verify), None
         try:
-            vectors = _vectors(path, manifest, verify=verify)
+            vectors = _vectors(path, manifest, verify=verify, lean=lean)
         except (KeyError, TypeError, ValueError) as error:
             reason = str(error)
             raise MarginRankError(
@@ -180,9 +213,10 @@ def _reopened(path: Path, verify: bool) -> DiskDataset:
     return DiskDataset(path, verify=verify)
 
 
-def _vectors(path: Path, manifest: Manifest, *, verify: bool) -> dict[str, Any]:
-    """Return everything that is in memory: read first, then checked."""
-    found = [_small_arrays(path, chunk, verify=verify) for chunk in manifest.chunks]
+def _vectors(path: Path, manifest: Manifest, *, verify: bool, lean: bool) -> dict[str, Any]:
+    """Return everything that is in memory: read first, then checked; with ``lean`` all but the labels."""
+    left_out = ("y",) if lean else ()
+    found = [_small_arrays(path, chunk, verify=verify, left_out=left_out) for chunk in manifest.chunks]
     y, weight, query_weight, sizes = (
         _together(found, name) for name in ("y", "weight", "query_weight", "query_sizes")
     )
@@ -198,6 +232,9 @@ def _vectors(path: Path, manifest: Manifest, *, verify: bool) -> dict[str, Any]:
         given = (stored["pairs"], n, stored.get("pair_weight"), stored.get("pair_margin"))
         pairs = dict(zip(pairs, gate.check_pairs(*given), strict=True))
     labels = None if y is None else gate.check_labels(y, n)
+    if lean and all("y" in chunk.seals for chunk in manifest.chunks):
+        sources = [StoredLabels(path.absolute(), chunk, verify) for chunk in manifest.chunks]
+        labels = cast(Vector, ChunkVector(sources, offsets(np.array(list(map(chunk_rows, manifest.chunks))))))
     queries = LabelledQueries(groups, labels, None, gate.check_weights(weight, n), query_weight)
     names = gate.check_feature_names(manifest.feature_names, manifest.n_features)
     return {"queries": queries, "feature_names": names, **pairs}
@@ -216,10 +253,10 @@ def _query_ids(path: Path, manifest: Manifest, found: list[dict[str, NDArray[Any
 
 
 def _small_arrays(
-    path: Path, chunk: ArrayFile, *, verify: bool, comments: bool = False
+    path: Path, chunk: ArrayFile, *, verify: bool, comments: bool = False, left_out: Collection[str] = ()
 ) -> dict[str, NDArray[Any]]:
     """Return what a chunk has besides the features: the comments, or all but them."""
-    names = [name for name in chunk.seals if name.startswith("comments") == comments]
+    names = [name for name in chunk.seals if name.startswith("comments") == comments and name not in left_out]
     arrays = read_arrays(path, chunk, names=names)
     if verify:
         check_arrays(path, chunk, arrays)

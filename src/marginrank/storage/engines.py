@@ -247,7 +247,7 @@ class RemoteMatrix(ChunkedMatrix):
         """Return some rows in memory, by numbers in any order, a slice or a mask; only these travel."""
         if isinstance(index, tuple):
             raise MarginRankError("Rows of remote data are taken with all of their columns.")
-        numbers = np.arange(self.shape[0])[index]
+        numbers = _row_numbers(index, self.shape[0])
         wanted, back = np.unique(numbers, return_inverse=True)
         found = [X for _, _, X in self.blocks(wanted)]
         if not found:
@@ -257,6 +257,16 @@ class RemoteMatrix(ChunkedMatrix):
     def _fetch(self, number: int) -> Any:
         handle = self.engine.prepare(None, [number], [None])
         return self.engine.gather(handle, _applied, _same, [(None, None)])[0]
+
+
+def _row_numbers(index: Any, n_rows: int) -> Rows:
+    """Return the numbers of rows that an index names, without a list of all rows for a few of them."""
+    if isinstance(index, np.ndarray | list) and len(index):
+        given = np.asarray(index)
+        if given.dtype.kind in "iu" and given.min() >= 0 and given.max() < n_rows:
+            return given.astype(np.int64, copy=False)
+    numbers: Rows = np.arange(n_rows)[index]
+    return numbers
 
 
 def _same(X: Any, along: None) -> Any:

@@ -118,7 +118,8 @@ class Aim:
             good = self.options.relevance if relevance is None else relevance
             aim = replace(self, options=replace(self.options, relevance=good, graded=False))
             return LabelledAim(aim, good, np.array([good]) if splits else None)
-        levels, good = np.unique(data.y), lowest_good_label(data.y)
+        y = np.asarray(data.y)
+        levels, good = np.unique(y), lowest_good_label(y)
         if len(levels) <= 2 or all(target.name == "mrr" for target in self.targets):
             aim = replace(self, options=replace(self.options, relevance=good, graded=False))
             return LabelledAim(aim, good, np.array([good]) if splits else None)
@@ -127,7 +128,7 @@ class Aim:
             return LabelledAim(aim, None, np.array([good]) if splits else None)
         if len(levels) <= MOST_GRADES:
             return LabelledAim(aim, None, levels[1:])
-        return aim._binned(data.training_view())
+        return aim._binned(data.training_view().here())
 
     def _binned(self, view: TrainingView) -> LabelledAim:
         weights = {"ndcg": 0.0, "map": 0.0}

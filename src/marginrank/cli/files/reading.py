@@ -85,7 +85,7 @@ def labelled(data: RankingData, path: str) -> NDArray[np.float64]:
     """Return the labels of data that must have them."""
     if data.y is None:
         raise MarginRankError(f"{path}: expected labels to measure against, got none.")
-    return data.y
+    return np.asarray(data.y)  # of data on workers they may be elsewhere
 
 
 def known_docids(data: RankingData) -> list[str] | None:

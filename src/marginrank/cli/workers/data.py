@@ -23,7 +23,7 @@ from marginrank.cli.options.reading import Reading
 from marginrank.cli.workers.connection import Workers
 from marginrank.data import RankingData
 from marginrank.exceptions import MarginRankError
-from marginrank.io import DiskDataset, open_dataset
+from marginrank.io import DiskDataset
 from marginrank.io.formats import source_format
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ def worker_rows(
 ) -> WorkerRows:
     """Return the rows of a data set on disk, or of files, each of which becomes a chunk."""
     from marginrank.distributed.file_chunks import file_data
-    from marginrank.distributed.sources import from_disk
+    from marginrank.distributed.sources import from_disk, opened_lean
 
     if any(is_dataset(path, reading) for path in paths):
         if len(paths) > 1:
             raise click.UsageError("An .mrd folder stands alone; name one, or several files that are none.")
         reading.arguments(paths[0], "mrd")
-        disk = open_dataset(paths[0])
+        disk = opened_lean(paths[0], verify=True)
         return WorkerRows(disk, from_disk(disk, cluster, mmap=True, verify=True))
     kinds = [reading.format or source_format(path) for path in paths]
     options = [

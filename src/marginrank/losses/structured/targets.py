@@ -90,4 +90,4 @@ def structured_loss(
         )
     options = options or TargetOptions()
     losses = STRUCTURED_TARGETS | GRADED_TARGETS if options.graded else STRUCTURED_TARGETS
-    return losses[target, feature_map](view, options, n_threads=n_threads)
+    return losses[target, feature_map](view.here(), options, n_threads=n_threads)
