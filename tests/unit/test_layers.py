@@ -105,3 +105,31 @@ def test_every_import_goes_to_a_lower_layer_or_stays_in_its_room(graph):
 def test_only_the_entry_points_import_the_whole_package(graph):
     whole = {name for name, others in graph.items() if PACKAGE in others}
     assert whole == set(), "name the module that is meant, or the package is needed to build itself"
+
+
+def test_the_map_in_the_documentation_has_the_layers_of_the_linter():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    (layers,) = (one["layers"] for one in settings["contracts"] if one.get("containers") == [PACKAGE])
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert "".join(f"    {layer}\n" for layer in layers) in page
+    # ... and says what is in each of them.
+    rooms = set(layer_of()) - {"__main__"}
+    parts = page.split("## The parts")[1].split("Imports go downward")[0].split()
+    assert rooms - {word.strip(",;:").removesuffix("/").removesuffix(".py") for word in parts} == set()
+
+
+def test_files_have_up_to_400_lines_and_functions_up_to_50():
+    """Docstrings are not counted, nor constructors: those of estimators store each parameter by name."""
+    long = []
+    for path in sorted((SOURCE / PACKAGE).rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if text.count("\n") > 400:
+            long.append(f"{path}: {text.count(chr(10))} lines")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef) and node.name != "__init__":
+                assert node.end_lineno is not None
+                first = node.body[1 if ast.get_docstring(node) is not None and len(node.body) > 1 else 0]
+                described = first.lineno - node.body[0].lineno
+                if node.end_lineno - node.lineno + 1 - described > 50:
+                    long.append(f"{path}:{node.lineno} {node.name}")
+    assert long == []
