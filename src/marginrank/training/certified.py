@@ -115,11 +115,11 @@ class CertifiedTrainer:
 
     def _minimize(self, solver: Solver, place: Place, callbacks: Sequence[Callback]) -> SolverResult:
         callback = self._remembering(callbacks)
-        objective = self.problem.objective.with_alpha(place.alpha)
         start = None if place.start is None else self.problem.transform.transformed(place.start)
+        space = self._row_space(solver, place) if start is None else None
+        objective = self.problem.objective.with_alpha(place.alpha)
         if self._planes is None:
             self._planes = CuttingPlanes(place.alpha, objective.n_features, objective.penalty)
-        space = self._row_space(solver, place) if start is None else None
         if space is None:
             result = solver.minimize(objective, start, callback, self._planes, self._memories)
         else:
