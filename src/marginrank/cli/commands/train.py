@@ -135,7 +135,7 @@ def _train_here(
     ranker: Any, files: TrainingFiles, offsets: Offsets, keep_partial: bool, *, linear: bool, refit: bool
 ) -> Trained:
     rows, validation = files.read(kernel=not linear)
-    rows, more, held = offsets.taken(rows, validation, files.reading.first_feature)
+    rows, more, eval_offset = offsets.taken(rows, validation, files.reading.first_feature)
     used = used_columns(rows) if linear and not names_features(ranker) else UsedColumns(None, rows.n_features)
     set_bounds(ranker, rows, files.reading.first_feature)
     known, known_validation = used.of(rows), None if validation is None else used.of(validation)
@@ -143,7 +143,7 @@ def _train_here(
         check_rows(files, rows, validation)
     eval_set = known_validation if selects(ranker) else None
     fit = ranker.fit if rows.pairs is None else ranker.fit_pairs
-    more |= {} if held is None or eval_set is None else {"eval_offset": held}
+    more |= {} if eval_offset is None or eval_set is None else {"eval_offset": eval_offset}
     started = perf_counter()
     with interrupts.orderly(writes=False):
         interrupted = train_with_bar(
@@ -152,7 +152,7 @@ def _train_here(
             lambda bar: fit(known, eval_set=eval_set, callbacks=bar, **more),
             keep_partial,
         )
-        scores = None if known_validation is None else on_top(ranker.predict(known_validation), held)
+        scores = None if known_validation is None else on_top(ranker.predict(known_validation), eval_offset)
         final = None
         if refit and known_validation is not None and not interrupted:
             final, rows = refitted(ranker, files, known, known_validation)

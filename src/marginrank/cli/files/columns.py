@@ -166,6 +166,8 @@ def aligned(
     data: RankingData, like: RankingData | RankingModel, ignore_unknown: bool, first: int = 1
 ) -> RankingData:
     """Return data with the columns of the training data or a model; features are counted from ``first``."""
+    if _is_aligned(data, like):
+        return data
     if like.feature_names is not None and data.feature_names is not None:
         used = like.features_used if isinstance(like, RankingModel) else None
         X = model_matrix(data, like.n_features, like.feature_names, used)
@@ -174,6 +176,12 @@ def aligned(
         X = _as_wide_as(like.n_features, data, ignore_unknown, first)
     none = {"pairs": None, "pair_weight": None, "pair_margin": None, "allow_nonfinite": False}
     return rebuilt(data, X=X, qid=data.qid, feature_names=like.feature_names, **none)
+
+
+def _is_aligned(data: RankingData, like: RankingData | RankingModel) -> bool:
+    """Whether data are labelled rows with these very columns, validated when they were read."""
+    same = data.n_features == like.n_features and data.feature_names == like.feature_names
+    return same and data.pairs is None and not data.allow_nonfinite
 
 
 def looks_at_ranges(model: RankingModel) -> bool:
@@ -207,9 +215,10 @@ def warn_of_extremes(model: RankingModel, extremes: tuple[Vector, Vector], n_row
 
 def _as_wide_as(n_features: int, data: RankingData, ignore_unknown: bool, first: int) -> Any:
     X = data.X
+    if data.n_features == n_features:
+        return X
     if not ignore_unknown:
         refuse_unknown(X, n_features, first)
     if not in_memory(X):
-        narrow = partial(align_width, n_features=n_features, ignore_unknown=True)
-        return X if data.n_features == n_features else X.changed(narrow, n_features)
+        return X.changed(partial(align_width, n_features=n_features, ignore_unknown=True), n_features)
     return align_width(X, n_features, ignore_unknown=True)

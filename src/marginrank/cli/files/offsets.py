@@ -77,14 +77,14 @@ class Offsets:
             return rows, {}, None
         if self.from_file:
             given = read_scores(self.training, rows.n_rows)
-            held: Vector | None = None
+            eval_offset: Vector | None = None
             if validation is not None and self.validation is not None:
-                held = read_scores(self.validation, validation.n_rows)
-            return rows, {"offset": given}, held
+                eval_offset = read_scores(self.validation, validation.n_rows)
+            return rows, {"offset": given}, eval_offset
         column = _column(self.training, rows, first)
         given = _values(rows, column)
-        held = None if validation is None else _values(validation, column)
-        return rebuilt(rows, qid=rows.qid, X=_emptied(rows.X, column)), {"offset": given}, held
+        eval_offset = None if validation is None else _values(validation, column)
+        return rebuilt(rows, qid=rows.qid, X=_emptied(rows.X, column)), {"offset": given}, eval_offset
 
 
 def _column(name: str, rows: RankingData, first: int) -> int:

@@ -104,12 +104,12 @@ class WorkerJob:
             first = files.reading.first_feature
             set_bounds(ranker, rows, first)
             held_out = None if validation is None else _features(validation)
-            _, more, held = offsets.taken(rows, held_out, first)
-            more |= {} if held is None or not selects else {"eval_offset": held}
+            _, more, eval_offset = offsets.taken(rows, held_out, first)
+            more |= {} if eval_offset is None or not selects else {"eval_offset": eval_offset}
             started = perf_counter()
             interrupted = self._fit(ranker, rows, validation if selects else None, keep_partial, more)
             seconds = perf_counter() - started
-            scores = None if held_out is None else on_top(ranker.predict(held_out), held)
+            scores = None if held_out is None else on_top(ranker.predict(held_out), eval_offset)
             return Trained(
                 rows,
                 validation.known if isinstance(validation, WorkerRows) else validation,
