@@ -73,7 +73,7 @@ class MatrixProducts(MeasuredColumns):
 
     def __init__(
         self,
-        X: Any,
+        X: MemoryMatrix | FileRows,
         rows: NDArray[np.int64] | None = None,
         transform: ColumnTransform = IDENTITY,
         *,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from marginrank._kernels import first_nonfinite
@@ -16,7 +14,7 @@ _KINDS = {np.dtype(name): kind for name, kind in DENSE.items()}
 _ENTRIES_FOR_ONE_THREAD = 1 << 15
 
 
-def plain_scores(X: Any, coef: Vector, n_jobs: int | None, intercept: float = 0.0) -> Vector | None:
+def plain_scores(X: object, coef: Vector, n_jobs: int | None, intercept: float = 0.0) -> Vector | None:
     """Return ``X @ coef + intercept``, or None where anything about X is to be looked at first.
 
     Scores are returned for an array that the kernels read as it is, of the width of ``coef``, if all of them

@@ -98,7 +98,7 @@ class Objective(Protocol):
 class Smoothed(Protocol):
     """An objective whose risk lies above that of another one, and is smooth within a width of its kinks."""
 
-    def beside(self, point: Any) -> SmoothedPoint:
+    def smoothed_at(self, point: Any) -> SmoothedPoint:
         """Evaluate where a point is, of the other objective or of another width, without a look at X."""
 
     def original(self, point: Any) -> Point:

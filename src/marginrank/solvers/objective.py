@@ -304,7 +304,7 @@ class SmoothedObjective(Objective):
     def _point(self, found: Evaluation, score_error: float) -> SmoothedPoint:
         return SmoothedPoint(self, found, score_error)
 
-    def beside(self, point: Point) -> SmoothedPoint:
+    def smoothed_at(self, point: Point) -> SmoothedPoint:
         """Evaluate where a point is, of the original or of another width, without a look at X."""
         return cast(SmoothedPoint, self.at_scores(point.w, point.scores, point.score_error))
 

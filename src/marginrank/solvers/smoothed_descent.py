@@ -51,7 +51,7 @@ class SmoothedDescent:
         self._certificate, self._inverse = certificate, inverse
         self._smoothed, self._width = smoothed, _WIDTH
         best = certificate.best
-        self._point = self._narrowed(smoothed.beside(best), best)
+        self._point = self._narrowed(smoothed.smoothed_at(best), best)
 
     @property
     def is_promising(self) -> bool:
@@ -121,7 +121,7 @@ class SmoothedDescent:
             smoothed = certificate.objective.smoothed(self._width)
             if smoothed is None:
                 return point
-            self._smoothed, point = smoothed, smoothed.beside(exact)
+            self._smoothed, point = smoothed, smoothed.smoothed_at(exact)
             cost = exact.risk - point.plane_value
         return point
 

@@ -288,14 +288,14 @@ class PathTracer:
         """Whether the value at a node is within eps, if need be with planes from there and around it."""
         if self.lines.prove(node, _PROVED * self._eps):
             return True
-        points = [*self._beside(lower, upper, hole), point]
+        points = [*self._around(lower, upper, hole), point]
         self._cut(points)
         self.n_cuts += 1
-        for beside in points:
-            self._bound(beside.objective.alpha, beside.value)
+        for near in points:
+            self._bound(near.objective.alpha, near.value)
         return self.lines.prove(node, _PROVED * self._eps)
 
-    def _beside(self, lower: Knot, upper: Knot, hole: tuple[float, float]) -> list[Point]:
+    def _around(self, lower: Knot, upper: Knot, hole: tuple[float, float]) -> list[Point]:
         alphas = [hole[0] * (hole[1] / hole[0]) ** part for part in self._with_cut]
         return [between(self._objective.with_alpha(alpha), lower, upper) for alpha in alphas]
 
@@ -311,7 +311,7 @@ class PathTracer:
         if hole is None:
             return []
         point = between(self._objective.with_alpha(middle(hole)), lower, upper)
-        return [*self._beside(lower, upper, hole), point]
+        return [*self._around(lower, upper, hole), point]
 
     def _cut(self, points: Sequence[Point], start: Point | None = None) -> None:
         """Add the planes of some points; the gradient at a start comes in the same read of X."""
