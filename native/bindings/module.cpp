@@ -35,13 +35,13 @@ NB_MODULE(MARGINRANK_MODULE, m) {
     nb::register_exception_translator(translate_bad_alloc);
 #if !defined(MARGINRANK_WIDE)
     bind_checks(m);
-    bind_letor(m);
-#endif
     bind_kernel_path(m);
+    bind_letor(m);
+    bind_metrics(m);
+#endif
     bind_losses(m);
     bind_selection(m);  // before the matrices, whose methods take one
     bind_matrices(m);
-    bind_metrics(m);
     bind_row_product(m);
     bind_simplex_qp(m);
     bind_structured(m);
