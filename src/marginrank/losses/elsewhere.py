@@ -14,13 +14,12 @@ from marginrank.storage.chunks import TreeSum
 from marginrank.types import Rows, Vector
 
 
-def parts_elsewhere(loss: Any) -> list[NativeLoss] | None:
+def parts_elsewhere(loss: Any, y: ChunkVector) -> list[NativeLoss] | None:
     """Return the parts of a loss for each chunk, without their labels; None where these have to come here.
 
-    They have where a chunk ends within a query, as with one global ranking.
+    They lie with the chunks, and have to come where a chunk ends within a query, as with one global ranking.
     """
-    y = loss.y
-    ranges = y.queries(loss.query_ptr) if isinstance(y, ChunkVector) else None
+    ranges = y.queries(loss.query_ptr)
     if ranges is None:
         return None
     # What is sent shall not depend on the threads here, or a journal would not know it again.

@@ -8,7 +8,7 @@ With ``i`` the lower and ``j`` the higher row of a comparable pair, the risks ar
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,10 +82,11 @@ class PairwiseLoss(NativeLoss):
 
     def _pair_weight(self) -> Vector:
         """Return what the pairs of each query weigh, counted where the labels lie."""
-        parts = parts_elsewhere(self)
+        y: Any = self.y
+        parts = parts_elsewhere(self, y) if isinstance(y, ChunkVector) else None
         if parts is None:
             return self._labels.pair_weight
-        pair_weight, n_pairs = counted_elsewhere(cast(ChunkVector, self.y), parts)
+        pair_weight, n_pairs = counted_elsewhere(y, parts)
         vars(self)["n_pairs"] = n_pairs
         return pair_weight
 
@@ -100,9 +101,10 @@ class PairwiseLoss(NativeLoss):
 
     def curvature(self) -> tuple[Vector, NDArray[np.int64]]:
         """Return row weights and query offsets for the diagonal of the Hessian at equal scores."""
-        parts = parts_elsewhere(self)
+        y: Any = self.y
+        parts = parts_elsewhere(self, y) if isinstance(y, ChunkVector) else None
         if parts is not None:
-            weights: Any = WeightsElsewhere(cast(ChunkVector, self.y), parts)
+            weights: Any = WeightsElsewhere(y, parts)
             return weights, self.query_ptr
         return self._by_row(self.pair_curvature * self.factor) * self._labels.partner_weight(), self.query_ptr
 
