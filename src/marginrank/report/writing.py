@@ -83,8 +83,8 @@ def write(
     Notes
     -----
     Figures are those of ``marginrank evaluate --intervals``, ``compare`` and ``path``. The same input gives
-    the same bytes. Of 10,000 queries and three models the file has less than 1 MB. Names are escaped, and the
-    page forbids the browser to run any other script than its own, or to load anything.
+    the same bytes. Names are escaped, and the page forbids the browser to run any other script than its own,
+    or to load anything.
 
     Examples
     --------
