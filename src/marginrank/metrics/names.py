@@ -6,7 +6,7 @@ import re
 from difflib import get_close_matches
 from typing import Any
 
-from marginrank.exceptions import MarginRankError, ParameterError, shown
+from marginrank.exceptions import MarginRankError, ParameterError, shown, warn
 from marginrank.gains import GainTable
 from marginrank.metrics.families import CHOICES, FAMILIES, FLAVOR_NAMES, flavor_changes
 from marginrank.metrics.metric import OPTIONS, Metric, standard_value
@@ -97,7 +97,8 @@ def spell_metric(metric: Metric, flavor: str) -> str:
 def parse_metrics(metrics: Any, flavor: str, parameter: str = "metrics") -> dict[str, Metric]:
     """Return metrics by their names in this flavor, each once, in the order given.
 
-    Messages call the list by the parameter that it was given as.
+    Messages call the list by the parameter that it was given as. Two names of one metric are warned of: the
+    figure that is missed is there under the other one.
     """
     listed = [metrics] if isinstance(metrics, str | Metric) else as_list(metrics)
     if listed is None or not all(isinstance(metric, str | Metric) for metric in listed):
@@ -108,7 +109,19 @@ def parse_metrics(metrics: Any, flavor: str, parameter: str = "metrics") -> dict
     ]
     if not parsed:
         raise MarginRankError(f"{parameter} must name at least one metric, such as 'ndcg@10'; got none.")
-    return {spell_metric(metric, flavor): metric for metric in parsed}
+    found: dict[str, Metric] = {}
+    first: dict[str, str] = {}
+    for written, metric in zip(listed, parsed, strict=True):
+        name = spell_metric(metric, flavor)
+        found[name] = metric
+        if isinstance(written, str) and written != first.setdefault(name, written):
+            why = " (there, queries without anything to find count 0 anyway)" if "-" in written[-1:] else ""
+            warn(
+                f"{shown(first[name])} and {shown(written)} are one metric in the flavor {flavor}{why}; "
+                f"it is measured once, as {name!r}.",
+                UserWarning,
+            )
+    return found
 
 
 def _plain(name: str) -> str:

@@ -103,7 +103,26 @@ def test_any_spelling_and_the_metric_itself_find_a_mean():
 
 def test_a_single_name_will_do_and_repeated_ones_count_once():
     assert list(evaluate(Y, SCORES, metrics="map")) == ["map"]
-    assert list(evaluate(Y, SCORES, metrics=["map", "AP", Metric("map")])) == ["map"]
+    assert list(evaluate(Y, SCORES, metrics=["map", "map", Metric("map")])) == ["map"]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    {
+        ("map", "AP"): r"'map' and 'AP' are one metric in the flavor standard; it is .* once, as 'map'\.",
+        ("ndcg@2", "ndcg@2-"): r"'ndcg@2' and 'ndcg@2-' are one metric .* count 0 anyway\); .* as 'ndcg@2'\.",
+    }.items(),
+)
+def test_two_names_of_one_metric_are_one_figure_and_a_sentence(names, said):
+    with pytest.warns(UserWarning, match=said):
+        found = evaluate(Y, SCORES, metrics=names)
+    assert list(found) == [names[0]]
+
+
+def test_names_that_a_flavor_tells_apart_are_two_figures():
+    found = evaluate(Y, SCORES, qid=QID, metrics=["ndcg@2", "ndcg@2-"], flavor="xgboost")
+    assert list(found) == ["ndcg@2", "ndcg(empty=0)@2"]
+    assert found["ndcg@2"] > found["ndcg(empty=0)@2"]
 
 
 def test_the_table_is_aligned():
