@@ -11,6 +11,15 @@ from marginrank.cli.app import run as command
         (["trian", "train.txt"], "No such command 'trian'. Did you mean 'train'?"),
         (["Train", "train.txt"], "No such command 'Train'. Did you mean 'train'?"),
         (["xyz"], "Error: No such command 'xyz'."),
+        (
+            ["evaluate", "m.mrk", "d"],
+            "m.mrk is a model, where data are expected; the order is DATA... SCORES.",
+        ),
+        (
+            ["compare", "m.mrk", "d", "e"],
+            "m.mrk is a model, where data are expected; the order is DATA SCORES...",
+        ),
+        (["predict", "d", "m.mrk"], "m.mrk is a model, where data are expected; the order is MODEL DATA..."),
         (["train", "d", "-o", "m", "--alhpa", "1"], "--alpha"),
         (["train", "d", "-o", "m", "-alpha", "1"], "No such option '-a'. Did you mean '--alpha'?"),
         (

@@ -9,7 +9,14 @@ import click
 
 from marginrank.cli.command import Command
 from marginrank.cli.files.columns import scores_of
-from marginrank.cli.files.reading import is_model, known_docids, labelled, read_data, read_scores
+from marginrank.cli.files.reading import (
+    check_places,
+    is_model,
+    known_docids,
+    labelled,
+    read_data,
+    read_scores,
+)
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.cli.output.printing import print_json
@@ -57,6 +64,7 @@ def compare(
             f"Two or more models or files of scores are compared; got one, {scores[0]}. For one alone there "
             "is marginrank evaluate."
         )
+    check_places([data], "DATA SCORES...")
     if [data, *scores].count("-") > 1:
         raise click.UsageError("Only one of the inputs can come from standard input.")
     models = {name: RankingModel.load(name) for name in scores if is_model(name)}

@@ -9,6 +9,7 @@ import numpy as np
 
 from marginrank.cli.command import Command, option
 from marginrank.cli.files.reading import (
+    check_places,
     is_model,
     keep_apart,
     known_docids,
@@ -71,6 +72,7 @@ def evaluate(
       marginrank evaluate test.txt model.mrk --intervals 0.95
       marginrank evaluate test.mrd model.mrk --dask tcp://scheduler:8786
     """
+    check_places(data, "DATA... SCORES")
     if [*data, scores].count("-") > 1:
         raise click.UsageError("Only one of the inputs can come from standard input.")
     if per_query == "-" and as_json:

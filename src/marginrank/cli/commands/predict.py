@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from marginrank.cli.command import MOST_USED, Command, option
-from marginrank.cli.files.reading import keep_apart, write_scores
+from marginrank.cli.files.reading import check_places, keep_apart, write_scores
 from marginrank.cli.options import shared as options
 from marginrank.cli.options.reading import Reading, reading_options
 from marginrank.cli.output.printing import print_json
@@ -48,6 +48,7 @@ def predict(
 
     With --json a report is printed; it holds the scores, unless -o names a file for them.
     """
+    check_places(data, "MODEL DATA...")
     keep_apart([output], [model, *data])
     loaded = RankingModel.load(model)
     rows, scores = scored(

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
@@ -145,6 +146,13 @@ def _pairs_are_ids(source: str | bytes, path: str, ids: list[str] | None, n_rows
 def is_model(path: str) -> bool:
     """Whether a path names a model, by its ending."""
     return path.lower().endswith(".mrk")
+
+
+def check_places(data: Iterable[str], order: str) -> None:
+    """Refuse a model in the place of data; ``order`` is the right one, as the help says it."""
+    for path in data:
+        if is_model(path):
+            raise click.UsageError(f"{path} is a model, where data are expected; the order is {order}.")
 
 
 def read_scores(path: str, n_rows: int) -> NDArray[np.float64]:
