@@ -186,6 +186,11 @@ def measure(method: Method, folds: list[Fold], metric: str = METRIC) -> tuple[np
     return np.concatenate(values), (time.process_time() - began) / len(folds)
 
 
+def is_meant(name: str, data: str) -> bool:
+    """Whether a method takes rows of this set: those for queries take no single ranking."""
+    return data != "IMDB" or not name.startswith(("Structured", "RankRLS, leave"))
+
+
 def columns_of(sets: list[str]) -> dict[str, str]:
     """Return what pages show: a column for each set, and the seconds of all."""
     figure = "[[{SET:.4f}]][[ ({SET_difference:+.4f} +- {SET_error:.4f})]]"
@@ -197,7 +202,7 @@ def columns_of(sets: list[str]) -> dict[str, str]:
 def compare(folder: Path, names: list[str], result: Result) -> None:
     is_text = folder.name == "IMDB"
     folds, metric = (reviews(folder), OF_REVIEWS) if is_text else (read_folds(folder), METRIC)
-    names = [name for name in names if not (is_text and name.startswith(("Structured", "RankRLS, leave")))]
+    names = [name for name in names if is_meant(name, folder.name)]
     print(f"{folder.name}: {metric}, difference to the first, CPU seconds a fold")
     base: np.ndarray | None = None
     for name in names:
