@@ -2,8 +2,8 @@
 
 Each ranker is fitted with its default settings, with its default losses or targets by name, and with
 alpha="auto" by folds. A fit stalls where it warns that it did not converge, or leaves a certified gap above
-``tol``. The training part of each LETOR fold; 1,400 and all 25,000 film reviews as one ranking; scikit-learn's
-own sets and those of the paper about paths, raw, as one ranking each. ``x lognormal`` are the same rows (but
+``tol``. The training part of each LETOR fold; 1,400 and all 25,000 film reviews as one ranking; the sets of
+scikit-learn and of the paper about paths, raw, as one ranking each. ``x lognormal`` are the same rows (but
 not all reviews), each column times exp of a normal number of deviation 3, fixed for a set: what nobody has
 normalised.
 
