@@ -24,6 +24,7 @@ SHORT = (
     ("clicks.py", False),
     ("judging.py", False),
     ("page_costs.py", False),
+    ("page_notes.py", False),
     ("penalties.py", False),
     ("structured_tables.py", True),
     ("graded.py", True),
