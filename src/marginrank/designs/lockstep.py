@@ -7,10 +7,10 @@ all processors to themselves, and nothing that is called needs a lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Thread, get_ident
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from marginrank.system.threads import in_this_context
@@ -35,6 +35,35 @@ class _Call(NamedTuple):
 
 class _Released(BaseException):
     """Ends a function whose answer will never come."""
+
+
+class LatestAsks:
+    """What a function in lockstep asks by, in the thread that it runs in; outside there is nothing."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, Asks] = {}
+
+    @contextmanager
+    def by(self, asks: Asks) -> Iterator[None]:
+        """Ask by this in a ``with`` block, in this thread."""
+        self._of[get_ident()] = asks
+        try:
+            yield
+        finally:
+            del self._of[get_ident()]
+
+    @property
+    def here(self) -> Asks | None:
+        """What to ask by in this thread."""
+        return self._of.get(get_ident())
+
+    def ask(self, request: Any) -> Any:
+        """Wait for the others, and return the answer."""
+        return self._of[get_ident()].ask(request)
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Have the caller's thread call something."""
+        return self._of[get_ident()].call(function, *arguments)
 
 
 def in_lockstep(

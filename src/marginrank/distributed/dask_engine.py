@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from marginrank.distributed import worker
 from marginrank.distributed.cluster import Cluster
-from marginrank.storage.engines import Make, Operation, finished_sum
+from marginrank.storage.engines import EngineRequest, Make, Operation, finished_sum
 
 
 class DaskEngine:
@@ -47,45 +47,48 @@ class DaskEngine:
         self, handle: _Handle, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
     ) -> list[Any]:
         """Return the answers, in their order."""
-        found = self._call(worker.answers, handle, operation, shared, each)
-        return [answer for _, answer in sorted(found, key=lambda pair: int(pair[0]))]
+        found: list[Any] = self.together([EngineRequest("gather", handle, operation, shared, each)])[0]
+        return found
 
     def tree_sum(
         self, handle: _Handle, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
     ) -> NDArray[np.float64]:
         """Return the sum of the answers."""
-        return np.asarray(finished_sum(self._call(worker.added_answers, handle, operation, shared, each)))
+        return np.asarray(self.together([EngineRequest("tree_sum", handle, operation, shared, each)])[0])
+
+    def together(self, requests: Sequence[EngineRequest]) -> list[Any]:
+        """Return the answers to several requests, by one task for each worker."""
+        found = self._call(requests)
+        return [
+            finished_sum(parts)
+            if request.kind == "tree_sum"
+            else [answer for _, answer in sorted(parts, key=lambda pair: int(pair[0]))]
+            for request, parts in zip(requests, found, strict=True)
+        ]
 
     def check_maps(self) -> None:
         """Refuse workers that make different features by the same map."""
         self._cluster.check_maps()
 
-    def _call(
-        self,
-        task: Callable[..., Any],
-        handle: _Handle,
-        operation: Operation,
-        shared: Any,
-        each: Sequence[Any] | None,
-    ) -> list[Any]:
-        def once() -> list[Any]:
+    def _call(self, requests: Sequence[EngineRequest]) -> list[list[Any]]:
+        """Return what the workers have to say to each request."""
+
+        def once() -> list[list[Any]]:
             self._place()
-            groups = self._groups(handle)
-            workers = list(groups)
-            payload = self._cluster.sent(shared, worker.bytes_of(shared), workers)
-            tasks = {}
-            for home, positions in groups.items():
-                own = None if each is None else [each[k] for k in positions]
-                own = self._cluster.sent(own, worker.bytes_of(own), [home])
-                futures = [handle.futures[k] for k in positions]
-                tasks[home] = self._cluster.submit(
-                    task, futures, positions, operation, payload, own, worker=home
-                )
+            batches: dict[str, list[list[Any]]] = {}
+            for number, request in enumerate(requests):
+                for home, part in self._parts(request).items():
+                    batches.setdefault(home, []).append([number, request.kind, *part])
+            submit = self._cluster.submit
+            tasks = {home: submit(worker.answers, batch, worker=home) for home, batch in batches.items()}
             found = self._cluster.collect(tasks)
-            parts = self._cluster.take(found)
-            if [address for address, _, _ in found] != workers:
+            said = self._cluster.take(found)
+            if [address for address, _, _ in found] != list(batches):
                 self._cluster.workers(look=True)
-            return [answer for part in parts for answer in part]
+            answers: list[list[Any]] = [[] for _ in requests]
+            for number, some in (one for parts in said for one in parts):
+                answers[number] += some
+            return answers
 
         def mend() -> None:
             self._age += 1
@@ -94,6 +97,18 @@ class DaskEngine:
                     self._chunks[number] = None
 
         return self._cluster.persistently(once, mend)
+
+    def _parts(self, request: EngineRequest) -> dict[str, list[Any]]:
+        """Return what each worker needs for its share of a request, large payloads laid down there."""
+        groups = self._groups(request.handle)
+        payload = self._cluster.sent(request.shared, worker.bytes_of(request.shared), list(groups))
+        parts = {}
+        for home, positions in groups.items():
+            own = None if request.each is None else [request.each[k] for k in positions]
+            own = self._cluster.sent(own, worker.bytes_of(own), [home])
+            futures = [request.handle.futures[k] for k in positions]
+            parts[home] = [futures, positions, request.operation, payload, own]
+        return parts
 
     def _place(self) -> None:
         """Share the chunks out among the workers that are there, neighbours together."""

@@ -21,7 +21,7 @@ from marginrank.data.matrices import is_sparse
 from marginrank.distributed.journal_records import MAGIC, digest, pack, unpack
 from marginrank.distributed.remote_data import RemoteData
 from marginrank.exceptions import MarginRankError, Sentence
-from marginrank.storage.engines import Engine, Make, Operation, is_apart_from_training
+from marginrank.storage.engines import Engine, EngineRequest, Make, Operation, is_apart_from_training
 from marginrank.system.regular_files import open_regular
 from marginrank.system.temporary_names import create_file, lock
 
@@ -225,6 +225,16 @@ class JournalledEngine:
     ) -> NDArray[np.float64]:
         """Return the sum of the answers."""
         return np.asarray(self._answer("tree_sum", handle, operation, shared, each))
+
+    def together(self, requests: Sequence[EngineRequest]) -> list[Any]:
+        """Return the answers to several requests, which are one answer of the journal."""
+        said = [(one.kind, one.handle.digest, one.operation, one.shared, one.each) for one in requests]
+        inputs = digest(self._name, "together", said)
+
+        def ask() -> list[Any]:
+            return self._engine.together([one._replace(handle=one.handle.kept()) for one in requests])
+
+        return list(self._journal.answer(inputs, ask))
 
     def _answer(self, kind: str, handle: _Promise, operation: Operation, shared: Any, each: Any) -> Any:
         inputs = digest(self._name, kind, handle.digest, operation, shared, each)

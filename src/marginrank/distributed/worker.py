@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from marginrank.data.matrices import is_sparse
 from marginrank.distributed.handshake import introduce
-from marginrank.storage.engines import Operation, PartialSum, partial_sums
+from marginrank.storage.engines import Operation, partial_sums
 from marginrank.system.threads import one_blas_thread
 
 
@@ -128,41 +128,27 @@ def prepare_chunk(chunk: Chunk, make: Callable[[Any, Any, int], Any], part: Any)
     return prepared
 
 
-def answers(
+def answers(batch: Sequence[Sequence[Any]]) -> tuple[str, str, list[tuple[int, list[Any]]]]:
+    """Return where this ran, the mark of the program there, and its answers to each request of a batch.
+
+    A request is its number, its kind, prepared objects, their positions, an operation and its arguments. To
+    "gather" there is an answer for each position, to "tree_sum" the sums of subtrees that are complete here.
+    """
+    with one_blas_thread():
+        return _address(), introduce().mark, [(request[0], _answered(*request[1:])) for request in batch]
+
+
+def _answered(
+    kind: str,
     prepared: Sequence[Prepared | Chunk],
     positions: Sequence[int],
     operation: Operation,
     shared: Any,
     each: Any,
-) -> tuple[str, str, list[tuple[int, Any]]]:
-    """Return where this ran, the mark of the program there, and an answer for each position."""
-    with one_blas_thread():
-        return (
-            _address(),
-            introduce().mark,
-            list(zip(positions, _answered(prepared, operation, shared, each), strict=True)),
-        )
-
-
-def added_answers(
-    prepared: Sequence[Prepared | Chunk],
-    positions: Sequence[int],
-    operation: Operation,
-    shared: Any,
-    each: Any,
-) -> tuple[str, str, list[PartialSum]]:
-    """Return where this ran, its mark, and the answers summed as far as their subtrees are complete."""
-    with one_blas_thread():
-        return (
-            _address(),
-            introduce().mark,
-            partial_sums(positions, _answered(prepared, operation, shared, each)),
-        )
-
-
-def _answered(prepared: Sequence[Prepared | Chunk], operation: Operation, shared: Any, each: Any) -> Any:
+) -> list[Any]:
     own = [None] * len(prepared) if each is None else each
-    return (operation(one.made, shared, part) for one, part in zip(prepared, own, strict=True))
+    found = (operation(one.made, shared, part) for one, part in zip(prepared, own, strict=True))
+    return partial_sums(positions, found) if kind == "tree_sum" else list(zip(positions, found, strict=True))
 
 
 def _n_threads() -> int:

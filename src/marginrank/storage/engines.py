@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,16 @@ def is_apart_from_training() -> bool:
     return _apart.get()
 
 
+class EngineRequest(NamedTuple):
+    """A question to an engine, to be asked along with others: one of ``gather`` or of ``tree_sum``."""
+
+    kind: Literal["gather", "tree_sum"]
+    handle: Any
+    operation: Operation
+    shared: Any = None
+    each: Sequence[Any] | None = None
+
+
 class Engine(Protocol):
     """Runs operations where the chunks are.
 
@@ -73,6 +83,9 @@ class Engine(Protocol):
         self, handle: Any, operation: Operation, shared: Any = None, each: Sequence[Any] | None = None
     ) -> NDArray[np.float64]:
         """Return the sum of the answers, by the fixed tree of ``TreeSum`` over their order."""
+
+    def together(self, requests: Sequence[EngineRequest]) -> list[Any]:
+        """Return the answers to several requests, asked at once: the bits of one after the other."""
 
 
 class SerialEngine:
@@ -124,6 +137,10 @@ class SerialEngine:
             answers = self.gather((None, [made[k] for k in positions]), operation, shared, own)
             found += partial_sums(positions, answers)
         return np.asarray(finished_sum(found))
+
+    def together(self, requests: Sequence[EngineRequest]) -> list[Any]:
+        """Return the answers to several requests, one after the other."""
+        return [getattr(self, one.kind)(*one[1:]) for one in requests]
 
 
 def subtrees(positions: Sequence[int]) -> Iterator[tuple[int, int]]:

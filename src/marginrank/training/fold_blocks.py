@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from threading import get_ident
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from marginrank.designs import ColumnTransform, Design, TransformedDesign
-from marginrank.designs.lockstep import Asks, in_lockstep
+from marginrank.designs.lockstep import Asks, LatestAsks, in_lockstep
+from marginrank.designs.shared_calls import AskingEngine, CallsTogether
 from marginrank.designs.shared_reads import SharingDesign
 from marginrank.solvers import Callback
 from marginrank.system.memory import physical_memory
 from marginrank.training.descents import Descent, EvalRows
 from marginrank.training.fitting import Trainer
-from marginrank.training.problems import HeldOut, Problem, ProductsOfFolds, Space
+from marginrank.training.problems import HeldOut, Problem, ProductsOfFolds, RawColumns, Space
 from marginrank.training.progress import of_fold, of_fold_in_step
 from marginrank.types import Matrix, Rows
 
@@ -52,7 +52,8 @@ def folds_at_once(problem: Problem) -> int:
     threads, nothing else running): .38 and .45 on disk, dense and sparse, where the system's cache does not
     hold the data, and .57 and .79 where it does; .65 with features made in every pass. In memory it was .93
     to 1.5, though sparse rows took .7 to 1.0 of the processor time: folds wait for each other, one evaluates
-    its loss and its planes at a time, and a fold alone reads dense rows once for scores and adjoint.
+    its loss and its planes at a time, and a fold alone reads dense rows once for scores and adjoint. Where
+    rows are remote it is calls that folds share.
     """
     if not problem.space.reads_cost_most():
         return 1
@@ -108,7 +109,7 @@ def folds_trained(
 def _begin(
     trainer: Trainer, higher_is_better: bool, begun: list[Fold], part: Problem, held_out: HeldOut
 ) -> Fold:
-    design = partial(trainer.problem.space.held_out, held_out.rows)
+    design = partial(part.space.held_out, held_out.rows)
     measured = EvalRows(design, held_out.figures, higher_is_better, held_out.weight)
     begun.append(Fold(trainer.of_part(part), Descent(), measured))
     return begun[-1]
@@ -144,13 +145,13 @@ class FoldsInStep:
         begun: list[Fold],
     ) -> None:
         self._callbacks = callbacks
-        self._blocks: list[tuple[list[tuple[int, Fold]], ProductsOfFolds | None, _LatestAsks]] = []
+        self._blocks: list[tuple[list[tuple[int, Fold]], ProductsOfFolds | None, LatestAsks]] = []
         remaining, space = enumerate(folds, start=1), trainer.problem.space
         while block := list(islice(remaining, at_once)):
-            asks, products, seen = _LatestAsks(), None, space
+            asks, products, seen = LatestAsks(), None, space
             if len(block) > 1:
                 products = space.products_of_folds(trainer.problem, [part.rows for _, (part, _) in block])
-                seen = _SharingSpace(space, asks, products.fusing)
+                seen = _seen_by_fold(space, products, asks)
             members = [
                 (number, _begin(trainer, higher_is_better, begun, part.in_space(seen), held_out))
                 for number, (part, held_out) in block
@@ -183,29 +184,11 @@ class FoldsInStep:
         do: Callable[[Fold, Sequence[Callback]], T],
         number: int,
         fold: Fold,
-        asks: _LatestAsks,
+        asks: LatestAsks,
         own: Asks,
     ) -> T:
-        asks.of[get_ident()] = own
-        try:
+        with asks.by(own):
             return do(fold, [partial(own.call, callback) for callback in self._heard(number)])
-        finally:
-            del asks.of[get_ident()]
-
-
-class _LatestAsks:
-    """What a fold asks by, in the thread that it runs in; outside of any, it has nothing to ask."""
-
-    def __init__(self) -> None:
-        self.of: dict[int, Asks] = {}
-
-    def ask(self, request: Any) -> Any:
-        """Wait for the others, and return the answer."""
-        return self.of[get_ident()].ask(request)
-
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Have the caller's thread call something."""
-        return self.of[get_ident()].call(function, *arguments)
 
 
 def _train_together(
@@ -219,17 +202,27 @@ def _train_together(
     products = problem.space.products_of_folds(problem, [part.rows for _, (part, _) in block])
 
     def train(number: int, part: Problem, held_out: HeldOut, asks: Asks) -> None:
-        sharing = _SharingSpace(problem.space, asks, products.fusing)
-        called = [partial(asks.call, callback) for callback in of_fold(callbacks, number, n_folds)]
-        descend(begin(part.in_space(sharing), held_out), called)
+        latest = LatestAsks()
+        with latest.by(asks):
+            sharing = _seen_by_fold(problem.space, products, latest)
+            called = [partial(asks.call, callback) for callback in of_fold(callbacks, number, n_folds)]
+            descend(begin(part.in_space(sharing), held_out), called)
 
     in_lockstep([partial(train, number, *fold) for number, fold in block], products)
+
+
+def _seen_by_fold(space: Space, products: ProductsOfFolds, asks: LatestAsks) -> Space:
+    """Return the space of all folds, as one of them sees it that shares its products or its calls."""
+    if isinstance(products, CallsTogether):
+        assert isinstance(space, RawColumns)  # which alone takes remote rows
+        return space.through(AskingEngine(products.engine, asks))
+    return _SharingSpace(space, asks, products.fusing)
 
 
 class _SharingSpace:
     """The space of all folds, as one of them sees it that shares its products."""
 
-    def __init__(self, space: Space, asks: Asks, fusing: bool) -> None:
+    def __init__(self, space: Space, asks: Asks | LatestAsks, fusing: bool) -> None:
         self._space = space
         self._asks = asks
         self._fusing = fusing

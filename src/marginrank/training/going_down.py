@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ _FOR_DESCENT = 0.8
 _SINCE_BEST = 40.0
 
 #: Has every fold do something.
-Each = Callable[[Callable[[Fold, Sequence[Callback]], bool]], list[bool]]
+Each = Callable[[Callable[[Fold, Sequence[Callback]], Any]], list[Any]]
 #: Chooses from the alphas of a mask.
 Choose = Callable[[NDArray[np.bool_]], Row]
 
@@ -152,7 +153,7 @@ class GoingDown:
                 return False
         if self._in_one_run:
             self._budget.fit(alpha, ())
-        self._parts[alpha] = [_parts_at(fold, alpha) for fold in self._folds]
+        self._parts[alpha] = self._each(partial(_parts_at, alpha))
         self._spent_at[alpha] = self._budget.evaluations
         self.alphas = sorted([*self.alphas, alpha], reverse=True)
         return True
@@ -200,7 +201,7 @@ class GoingDown:
             (fold,) = self._folds
             fold.descent.put(self._trainer.problem, alpha, self._trainer.trained[alpha])
             if alpha in self._parts:
-                self._parts[alpha] = [_parts_at(fold, alpha)]
+                self._parts[alpha] = [_parts_at(alpha, fold, ())]
 
     def _best(self) -> float:
         return self.alphas[best_so_far(self._search, self._curve())]
@@ -226,7 +227,8 @@ def _reach(alpha: float, limit: Cost, fold: Fold, callbacks: Sequence[Callback])
     return fold.trainer.reach(fold.descent, alpha, callbacks, fold.held_out, limit)
 
 
-def _parts_at(fold: Fold, alpha: float) -> Array:
+def _parts_at(alpha: float, fold: Fold, callbacks: Sequence[Callback]) -> Array:
     """Return what the figure of the model at an alpha is the mean of."""
+    del callbacks
     parts: Array = fold.trainer.measured(fold.descent, np.array([alpha]), fold.held_out)[0]
     return parts

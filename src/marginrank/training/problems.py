@@ -21,6 +21,7 @@ from marginrank.designs import (
     matrix_design,
 )
 from marginrank.designs.scaling import ScaleSetting
+from marginrank.designs.shared_calls import CallsTogether
 from marginrank.designs.shared_chunks import ChunksTogether
 from marginrank.designs.shared_reads import ProductsTogether
 from marginrank.losses import Loss
@@ -30,6 +31,7 @@ from marginrank.metrics.several_targets import TargetEvaluators
 from marginrank.solvers.natural_alpha import natural_alpha
 from marginrank.solvers.objective import Objective
 from marginrank.solvers.penalties import ElasticNet, Penalty
+from marginrank.storage.engines import Engine, RemoteMatrix
 from marginrank.system.memory import check_columns
 from marginrank.training.penalty_settings import PLAIN, PenaltySettings
 from marginrank.training.selection import Search
@@ -38,7 +40,7 @@ from marginrank.types import Array, Matrix, Rows, Vector
 #: From scores of shape (k, n_targets, n_rows) to k figures, and what they are means of (k, n_parts).
 Figures = Callable[[Array], tuple[Vector, Array]]
 #: Makes what several folds ask for in one read.
-ProductsOfFolds = ProductsTogether | ChunksTogether
+ProductsOfFolds = ProductsTogether | ChunksTogether | CallsTogether
 
 _VECTORS_PER_READ = 8
 
@@ -324,14 +326,21 @@ class RawColumns:
         return matrix_design(X, n_threads=self.n_threads)
 
     def reads_cost_most(self) -> bool:
-        """Whether X lies on the disk of this machine."""
-        return not in_memory(self.X) and not self.X.is_remote
+        """Whether X lies on the disk of this machine, or elsewhere: there it is calls that cost."""
+        return not in_memory(self.X)
 
     def products_of_folds(self, problem: Problem, rows: list[Rows | None]) -> ProductsOfFolds:
         """Return what makes the products of folds of these rows together."""
         if in_memory(self.X):
             return products_together(partial(self.shared, problem), rows, _VECTORS_PER_READ)
+        if isinstance(self.X, RemoteMatrix):
+            return CallsTogether(self.X.engine)
         return ChunksTogether(self.X, rows, problem.transform.within_products, n_threads=self.n_threads)
+
+    def through(self, engine: Engine) -> RawColumns:
+        """Return the same columns of remote rows that another engine reaches."""
+        assert isinstance(self.X, RemoteMatrix)
+        return replace(self, X=self.X.through(engine))
 
     def release(self) -> None:
         """There is nothing but X."""

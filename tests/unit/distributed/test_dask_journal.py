@@ -21,6 +21,7 @@ from marginrank.distributed import journal as journal_module
 from marginrank.distributed.journal import Journal, JournalledEngine, journalled
 from marginrank.distributed.journal_records import MAGIC, pack, unpack
 from marginrank.exceptions import MarginRankError
+from marginrank.storage.engines import EngineRequest
 
 CASES = {
     "hinge": RankSVM(alpha=1e-2),
@@ -48,6 +49,9 @@ class Flaky:
 
     def tree_sum(self, *arguments):
         return self._pass(self.engine.tree_sum, *arguments)
+
+    def together(self, *arguments):
+        return self._pass(self.engine.together, *arguments)
 
     def _pass(self, ask, *arguments):
         if self.made == self.calls:
@@ -244,7 +248,7 @@ def test_questions_that_differ_in_anything_are_told_apart(tmp_path):
             asked.append(question)
             return [np.zeros(1)]
 
-        tree_sum = gather
+        tree_sum = together = gather
 
     class Seen(Journal):
         def answer(self, inputs, ask):
@@ -264,8 +268,11 @@ def test_questions_that_differ_in_anything_are_told_apart(tmp_path):
     one.gather(handle, np.sum, None, [np.zeros(2)])
     one.gather(one.prepare(None, [0, 2], [None, np.arange(2)]), np.sum, np.zeros(2))
     one.gather(one.prepare(None, [0, 1], [None, np.arange(1, 3)]), np.sum, np.zeros(2))
+    one.together([EngineRequest("gather", handle, np.sum, np.zeros(2))])
+    one.together([EngineRequest("tree_sum", handle, np.sum, np.zeros(2))])
+    one.together([EngineRequest("gather", handle, np.sum, np.zeros(2))] * 2)
     journal.close()
-    assert len(set(seen)) == len(seen) == len(asked) == 9
+    assert len(set(seen)) == len(seen) == len(asked) == 12
 
 
 def test_a_driver_that_is_killed_goes_on(client, path, tmp_path):
