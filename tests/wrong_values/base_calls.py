@@ -118,7 +118,8 @@ NOT_CALLED = {
     ),
     "needs a cluster": (
         *("distributed.DaskEngine", "distributed.DaskEngine.gather", "distributed.DaskEngine.prepare"),
-        *("distributed.DaskEngine.tree_sum", "distributed.DaskRanker.evaluate", "distributed.DaskRanker.fit"),
+        *("distributed.DaskEngine.together", "distributed.DaskEngine.tree_sum"),
+        *("distributed.DaskRanker.evaluate", "distributed.DaskRanker.fit"),
         *(
             "distributed.DaskRanker.fit_pairs",
             "distributed.DaskRanker.predict",

@@ -97,6 +97,7 @@ class DiskDataset(RankingData):
     def __init__(self, path: Path, *, verify: bool = True, lean: bool = False) -> None:
         path = Path(check_path(path, "path"))
         verify = check_flag(verify, "verify")
+        lean = check_flag(lean, "lean")
         manifest = read_manifest(path)
         reader, passes = ChunkReader(path, manifest, verify=verify), None
         try:
