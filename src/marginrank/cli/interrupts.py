@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Timer
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,8 +23,15 @@ _ALL_DONE = "Interrupted while ending; the work was done."
 _FAILED = "Interrupted while ending."
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# An interrupt that waits for the end of an import comes again after so many seconds, so often at most.
+_AGAIN, _MOST_TIMES = 0.02, 500
 _state = SimpleNamespace(
-    sentence=_NOTHING_WRITTEN, interrupted=False, writes=False, number=int(signal.SIGINT)
+    sentence=_NOTHING_WRITTEN,
+    interrupted=False,
+    writes=False,
+    waits=False,
+    times=0,
+    number=int(signal.SIGINT),
 )
 
 
@@ -45,13 +53,18 @@ def ending(code: int) -> None:
 
 
 @contextmanager
-def orderly(*, writes: bool) -> Iterator[None]:
-    """Make interrupts exceptions while a file is written or a model is trained, so that all is tidied up."""
+def orderly(*, writes: bool, waits: bool = False) -> Iterator[None]:
+    """Make interrupts exceptions while a file is written or a model is trained, so that all is tidied up.
+
+    Where nothing is written, one that comes during an import ends the process at once, or waits for the end
+    of the import if there are processes to be ended, too.
+    """
     numbers = _settable()
     if not numbers:
         yield
         return
     before, _state.writes = {number: signal.signal(number, _raise) for number in numbers}, writes
+    _state.waits, _state.times = waits, 0
     try:
         yield
         if writes:
@@ -83,9 +96,14 @@ def _leave(number: int, frame: Any) -> None:
 
 
 def _raise(number: int, frame: Any) -> None:
-    _state.interrupted, _state.number = True, number
+    _state.number = number
     if not _state.writes and _imports(frame):
-        _leave(number, frame)
+        if not _state.waits or _state.times == _MOST_TIMES:
+            _leave(number, frame)
+        _state.times += 1
+        Timer(_AGAIN, os.kill, (os.getpid(), number)).start()
+        return
+    _state.interrupted = True
     raise KeyboardInterrupt
 
 

@@ -44,6 +44,25 @@ def test_interrupted_imports_end_with_one_sentence(tmp_path, module):
     assert not (tmp_path / "m.mrk").exists()
 
 
+def test_where_processes_must_be_ended_an_interrupt_waits_for_the_end_of_an_import(tmp_path):
+    (tmp_path / "slow_module.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.1)\nDONE = True\n"
+    )
+    code = (
+        "import sys, time\n"
+        "from marginrank.cli import interrupts\n"
+        "interrupts.watch()\n"
+        "try:\n"
+        "    with interrupts.orderly(writes=False, waits=True):\n"
+        "        import slow_module\n"
+        f"        time.sleep({HANG})\n"
+        "except KeyboardInterrupt:\n"
+        "    print('tidied up', slow_module.DONE, interrupts.happened(), interrupts.code())\n"
+    )
+    done = python(code, cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("tidied up True True 130\n", "")
+
+
 def test_an_interrupt_that_something_wrapped_while_writing_is_still_one(tmp_path):
     wrapped = (
         "import os, signal, contextlib, marginrank.cli.files.reading as f\n"

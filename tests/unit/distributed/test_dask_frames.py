@@ -188,7 +188,9 @@ def test_frames_that_cannot_be_used_say_why(ranker, tmp_path):
         ranker.fit(parts[["label", "qid"]], y="label")
     with pytest.raises(MarginRankError, match="eval_set is a Dask collection without labels"):
         ranker.fit(parts.drop(columns="label"), data.y, eval_set=parts)
-    with pytest.raises(MarginRankError, match="eval_set must be the path of a data set on disk or of a file"):
+    with pytest.raises(
+        MarginRankError, match="eval_set must be the path of a data set on disk, of a file or of a folder"
+    ):
         ranker.fit(parts, y="label", eval_set=3)
     write_dataset(tmp_path / "a.mrd", data)
     with pytest.raises(MarginRankError, match="A data set on disk carries y and qid; do not pass them again"):

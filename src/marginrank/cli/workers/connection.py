@@ -67,7 +67,7 @@ class Workers:
             ) from None
         from marginrank.distributed.cluster import Cluster
 
-        with interrupts.orderly(writes=False), _quiet(), self._client() as client:
+        with interrupts.orderly(writes=False, waits=True), _quiet(), self._client() as client:
             cluster = Cluster(client, self.timeout, _RETRIES)
             self._await_worker(client)
             yield cluster
