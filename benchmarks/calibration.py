@@ -6,7 +6,7 @@ Three measures of the mean distance over ten bins of as many pairs each:
 - cv: two thirds train and calibrate by ``calibrate(cv=5)``, the same last third is measured;
 - folds: of five folds four train and calibrate by ``calibrate(cv=5)`` and one is measured, in turn, so that
   each query is held out once and all are measured. It has the most queries, hence the least chance in it;
-  it is kind in one way: what one fold has too much of, the others lack.
+  but it flatters: what one fold has too much of, the others lack.
 
 A few queries differ from others, whatever the probabilities. What that makes of the first two is simulated:
 queries are drawn with replacement, the shares among the pairs of all queries stand for the truth.
